@@ -401,6 +401,29 @@ async function live(browser) {
   await page.waitForFunction((was) => document.querySelector(".kept").textContent !== was, then, { timeout: 15000 });
   assert.strictEqual(await chosenName(), chosen, "the chosen frame stays");
   assert.ok(await page.evaluate(() => document.activeElement?.tagName === "CANVAS"), "so does the focus");
+  // A call graph stays where it was scrolled to, and the focus on its function, wherever its box is
+  // drawn; what the user closed stays closed. Each copy of the page has the boxes in another order.
+  let copies = 0;
+  await page.route(served.at("/edges"), async (route) => {
+    const response = await route.fetch(), body = await response.text();
+    const boxes = body.match(/<a [^>]*data-function=.*?<\/a>/gs), other = ++copies % 2 ? boxes : boxes.toReversed();
+    await route.fulfill({ response, body: body.replace(/<a [^>]*data-function=.*?<\/a>/gs, () => other.shift())
+      .replace(/<main[^>]*>/, "$&<details open><summary>closed</summary></details>") });
+  });
+  await page.setViewportSize({ width: 300, height: 800 });
+  await page.goto(served.at("/edges"));
+  await ready(page);
+  await page.getByText("closed", { exact: true }).click();
+  const graph = page.locator("svg.graph"), box = graph.locator("a[data-function]").first();
+  await box.focus();
+  await graph.evaluate((picture) => picture.parentElement.scrollLeft = 0);
+  const chosenBox = await box.getAttribute("data-function"), first = copies;
+  for (let i = 0; i < 100 && copies < first + 3; ++i) await page.waitForTimeout(100);
+  assert.ok(copies >= first + 3, "the call graph was renewed");
+  assert.strictEqual(await page.evaluate(() => document.activeElement.getAttribute("data-function")), chosenBox, "the focus keeps its function");
+  assert.strictEqual(await graph.evaluate((picture) => picture.parentElement.scrollLeft), 0, "the call graph keeps its place");
+  assert.ok(!await page.locator("main > details").first().evaluate((details) => details.open), "what was closed stays closed");
+  await page.setViewportSize({ width: 1280, height: 800 });
   await page.goto(served.at("/self"));
   await ready(page);
   // While paused, nothing changes; a mark serves as a baseline.

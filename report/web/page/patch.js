@@ -3,19 +3,19 @@
 
 // The page's script keeps these up to date itself.
 const ownParts = ".flame, .toolbar", addedParts = ".flame-detail";
-const ownClasses = ["current", "folded"], ownAttributes = new Set(["hidden", "open", "aria-expanded", "data-foldable"]);
+const ownClasses = ["current", "folded"], ownAttributes = new Set(["hidden", "open", "aria-expanded", "data-foldable", "data-started"]);
 
 /** What a node is, whatever it says. @param {Node} node */
 function identityOf(node) {
   if (!(node instanceof Element)) return node.nodeName;
-  const given = ["id", "data-context", "data-id", "name", "action"].map((name) => node.getAttribute(name) ?? "");
+  const given = ["id", "data-context", "data-id", "data-function", "name", "action"].map((name) => node.getAttribute(name) ?? "");
   return [node.localName, ...given].join(" ");
 }
 
 /** @param {Element} now @param {Element} fresh */
 function patchAttributes(now, fresh) {
   const kept = ownClasses.filter((name) => now.classList.contains(name));
-  for (const { name, value } of Array.from(fresh.attributes)) if (now.getAttribute(name) !== value) now.setAttribute(name, value);
+  for (const { name, value } of Array.from(fresh.attributes)) if (!ownAttributes.has(name) && now.getAttribute(name) !== value) now.setAttribute(name, value);
   for (const { name } of Array.from(now.attributes)) if (!fresh.hasAttribute(name) && !ownAttributes.has(name)) now.removeAttribute(name);
   now.classList.add(...kept);
 }
@@ -58,5 +58,5 @@ export function patch(now, fresh) {
   const focused = document.activeElement;
   patchElement(now, fresh);
   // An element that moves loses the focus.
-  if (focused instanceof HTMLElement && focused.isConnected) focused.focus({ preventScroll: true });
+  if ((focused instanceof HTMLElement || focused instanceof SVGElement) && focused.isConnected) focused.focus({ preventScroll: true });
 }
