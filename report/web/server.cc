@@ -18,6 +18,7 @@
 #include <boost/beast/version.hpp>
 #include <chrono>
 #include <csignal>
+#include <deque>
 #include <exception>
 #include <optional>
 #include <set>
@@ -267,7 +268,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     asio::async_write(stream_, asio::buffer(events_.front()),
                       [self = shared_from_this()](beast::error_code error, std::size_t) {
                         if (error || !self->is_stream_) return self->close();
-                        self->events_.erase(self->events_.begin());
+                        self->events_.pop_front();
                         if (!self->events_.empty()) self->write_event();
                       });
   }
@@ -279,7 +280,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> message_;
   std::optional<http::response_serializer<http::string_body>> serializer_;
-  std::vector<std::string> events_;  // the first is being sent
+  // The first is being sent. More come meanwhile, and must not move it: a short text is in the
+  // string itself.
+  std::deque<std::string> events_;
   char ignored_ = 0;
   bool keep_ = false, is_head_ = false, is_stream_ = false;
 };

@@ -27,7 +27,7 @@ class Serving {
   }
   ~Serving() {
     // It may not listen to signals yet, but answers only afterwards.
-    Browser(*this).ask("GET");
+    Browser(*this).ask("DELETE");
     kill(getpid(), SIGINT);
     thread_.join();
   }
@@ -38,6 +38,8 @@ class Serving {
     explicit Browser(Serving& serving) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
       const int small = 16 * 1024;
       setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+      const timeval most{.tv_sec = 20, .tv_usec = 0};
+      setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
       sockaddr_in address{};
       address.sin_family = AF_INET;
       address.sin_port = htons(serving.server().port());
@@ -99,6 +101,30 @@ TEST(Server, SlowBrowserGetsItsWholeAnswer) {
   asleep.send_request("GET");
   std::this_thread::sleep_for(2s);
   EXPECT_LT(asleep.rest().size(), kBytes) << "who takes nothing is left";
+}
+
+// Short events are in their strings themselves, and more come while one waits for a reader.
+TEST(Server, EventsOfAReaderThatPausesArriveInOrder) {
+  Serving serving([](const HttpRequest&) {
+    HttpResponse response{200, "text/event-stream", "begin\n\n", {}};
+    response.is_event_stream = true;
+    return response;
+  });
+  const Serving::Browser pausing(serving);
+  pausing.send_request("GET");
+  while (serving.server().listeners() == 0) std::this_thread::sleep_for(1ms);
+  std::string expected = "begin\n\n";
+  for (int round = 0; round < 40; ++round) {
+    const std::string event =
+        round == 0 ? std::string(4'000'000, 'x') : std::to_string(round) + ";";
+    serving.server().publish(event);
+    expected += event;
+  }
+  std::this_thread::sleep_for(200ms);
+  std::string got;
+  const auto is_whole = [&] { return got.size() >= expected.size() && got.ends_with(expected); };
+  for (std::string part; !is_whole() && !(part = pausing.take(1 << 20)).empty();) got += part;
+  EXPECT_TRUE(is_whole()) << got.size();
 }
 
 }  // namespace
