@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
@@ -33,7 +35,8 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr std::size_t kMostConnections = 1000;
+constexpr std::size_t kMostConnections = 1000;  // or half of the descriptors that there may be
+constexpr std::chrono::milliseconds kUntilNextTry{100};  // to accept a connection, if that fails
 constexpr std::uint32_t kMostHeader = 32 * 1024;
 constexpr std::uint64_t kMostBody = 64 * 1024;
 constexpr int kMostInKernel = 128 * 1024;  // bytes of an answer that are not on their way
@@ -52,6 +55,13 @@ constexpr std::pair<const char*, const char*> kAlways[] = {
     {"Referrer-Policy", "same-origin"},
     {"Cache-Control", "no-store"}};
 
+// The rest is for the files that answers are made of.
+std::size_t most_connections() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMostConnections;
+  return std::min<rlim_t>(kMostConnections, limit.rlim_cur / 2);
+}
+
 // A browser that the server opens, or dot, would keep the port and the connections.
 void keep_from_children(int socket) { fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
@@ -60,7 +70,11 @@ class Connection;
 class BeastServer : public Server {
  public:
   explicit BeastServer(std::chrono::steady_clock::duration patience)
-      : patience_(patience), acceptor_(context_), signals_(context_), workers_(3) {}
+      : patience_(patience),
+        acceptor_(context_),
+        next_try_(context_),
+        signals_(context_),
+        workers_(3) {}
   ~BeastServer() override {
     workers_.stop();
     workers_.join();
@@ -103,9 +117,11 @@ class BeastServer : public Server {
   const std::chrono::steady_clock::duration patience_;
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
+  asio::steady_timer next_try_;
   asio::signal_set signals_;
   asio::thread_pool workers_;
   Handler handler_;
+  const std::size_t most_connections_ = most_connections();
   std::set<std::shared_ptr<Connection>> open_;  // used only by the thread of context_
   std::atomic<std::size_t> listeners_ = 0;
 };
@@ -290,7 +306,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
 void BeastServer::accept() {
   acceptor_.async_accept([this](beast::error_code error, tcp::socket socket) {
     if (error == asio::error::operation_aborted) return;
-    if (!error && open_.size() < kMostConnections) {
+    if (error) {
+      // Without descriptors or memory, it would fail again at once.
+      next_try_.expires_after(kUntilNextTry);
+      next_try_.async_wait([this](beast::error_code ended) {
+        if (!ended) accept();
+      });
+      return;
+    }
+    if (open_.size() < most_connections_) {
       auto connection = std::make_shared<Connection>(*this, std::move(socket));
       add(connection);
       connection->read();
