@@ -260,11 +260,11 @@ std::string notes_html(const Page& page, const std::vector<std::string>& notes) 
     if (note.empty()) continue;
     const std::size_t hint = note.find(" (--");
     const bool is_about_rows = note.starts_with("… ") && hint != std::string::npos;
-    if (is_about_rows && page.site.is_file) {
+    if (is_about_rows && (page.site.is_file || rows_of(page) >= kMostRows)) {
       out += fmt::format("<p class=note>{}</p>", html_text(note.substr(0, hint)));
     } else if (is_about_rows) {
       Query more = page.query;
-      more.rows = rows_of(page) * 5;
+      more.rows = std::min(rows_of(page) * 5, kMostRows);
       out += fmt::format("<p class=note><a href=\"{}\">{}</a></p>", page.href(more),
                          html_text(note.substr(0, hint)));
     } else {

@@ -13,7 +13,6 @@ namespace {
 using List = Listed::List;
 
 constexpr std::size_t kMostListed = 200;
-constexpr std::size_t kMostRows = 100'000;
 
 std::optional<List> list_named(std::string_view parameter) {
   for (const List list : {List::kSelect, List::kExclude, List::kFold, List::kKeep}) {

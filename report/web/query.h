@@ -27,6 +27,9 @@ struct Listed {
 std::string_view parameter_of(Listed::List list);
 std::string_view option_of(Listed::List list);
 
+// n=N asks for no more.
+constexpr std::size_t kMostRows = 100'000;
+
 struct Query {
   std::string page;   // the first part of the path
   std::string value;  // the rest

@@ -135,7 +135,7 @@ class TreeHtml {
     below.at = i == 0 && page_.query.at.empty() ? "" : name_of(node);
     below.min_percent = 0;
     if (below.at.empty() || below.at == page_.query.at)
-      below.rows = page_.query.rows * 4 + 4 * kRows;
+      below.rows = std::min(page_.query.rows * 4 + 4 * kRows, kMostRows);
     const std::string text = fmt::format("… {} more", report::count(node.hidden));
     out +=
         fmt::format("<tr class=more data-level={}><td class=\"num share\">{}{}<td><td class=num>{}",
@@ -143,7 +143,9 @@ class TreeHtml {
                     page_.amount(node.hidden_cost));
     if (compares_) out += "<td>";
     out += fmt::format("<td><td class=name>{}<span class=twig></span>", indent(level));
-    out += page_.site.is_file
+    const bool is_this_page =
+        below.at == page_.query.at && page_.query.rows >= kMostRows && page_.query.min_percent == 0;
+    out += page_.site.is_file || is_this_page
                ? text
                : fmt::format("<a class=open href=\"{}\">{}</a>", page_.href(below), text);
     out += "</tr>";

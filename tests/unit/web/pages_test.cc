@@ -273,6 +273,28 @@ TEST_F(Pages, CommandsLeadBackOrSayWhyNot) {
   EXPECT_EQ(ask("/assets/nothing.js").status, 404);
 }
 
+TEST_F(Pages, LinksToMoreRowsStayBelowTheLimit) {
+  EXPECT_TRUE(holds(page("/tree?n=1000&min=50"), "n=4320&"));
+  EXPECT_TRUE(holds(page("/tree?n=90000&min=50"), "n=100000&"));
+  Profiles profiles([&](const LoadRequest&) -> Result<report::Loaded> {
+    report::Loaded loaded;
+    loaded.profile = loaded.runs = transform::merge(test::profile_of("a b = 5\n"));
+    loaded.metric = "cpu";
+    return loaded;
+  });
+  const Site site;
+  Query query;
+  query.page = "self";
+  const auto notes = [&](std::size_t rows) {
+    query.rows = rows;
+    const auto data = profiles.data(query, {});
+    return notes_html(Page{query, **data, site}, {"… 7 more rows (--top 0 shows all)"});
+  };
+  EXPECT_TRUE(holds(notes(100), "?n=500\">… 7 more rows</a>"));
+  EXPECT_TRUE(holds(notes(90'000), "?n=100000\">… 7 more rows</a>"));
+  EXPECT_EQ(notes(100'000), "<p class=note>… 7 more rows</p>");
+}
+
 TEST_F(Pages, AProfileOfNothingHasPagesToo) {
   Profiles profiles([](const LoadRequest&) -> Result<report::Loaded> {
     report::Loaded loaded;
