@@ -1,5 +1,6 @@
 #include "report/web/serve.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <unistd.h>
@@ -150,20 +151,33 @@ class RecorderControl : public Control {
   const std::vector<std::string> files_;
 };
 
+// "[::1]" without its brackets.
+std::string host_of(const std::string& text) {
+  const bool has_brackets = text.size() > 2 && text.front() == '[' && text.back() == ']';
+  return has_brackets ? text.substr(1, text.size() - 2) : text;
+}
+
+// Its colons are no port's.
+bool is_v6_host(const std::string& text) {
+  in6_addr ignored;
+  return text.ends_with(']') || inet_pton(AF_INET6, text.c_str(), &ignored) == 1;
+}
+
 }  // namespace
 
 Result<Address> parse_address(const std::string& where) {
   Address address;
   if (where.empty()) return address;
+  if (is_v6_host(where)) {
+    address.host = host_of(where);
+    return address;
+  }
   const Error bad{"--serve " + where, std::nullopt, "no address", "[HOST][:PORT], e.g. :8080"};
   std::string port = where;
   if (const std::size_t colon = where.rfind(':'); colon != std::string::npos) {
-    std::string host = where.substr(0, colon);
+    const std::string host = where.substr(0, colon);
     port = where.substr(colon + 1);
-    if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-      host = host.substr(1, host.size() - 2);
-    }
-    if (!host.empty()) address.host = host;
+    if (!host.empty()) address.host = host_of(host);
   } else if (where.find_first_not_of("0123456789") != std::string::npos) {
     address.host = where;
     return address;

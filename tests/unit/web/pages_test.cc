@@ -420,6 +420,9 @@ TEST(ServeAddress, HostAndPortAreRead) {
   EXPECT_EQ(read("localhost"), "localhost 0");
   EXPECT_EQ(read("0.0.0.0:1"), "0.0.0.0 1");
   EXPECT_EQ(read("[::1]:65535"), "::1 65535");
+  EXPECT_EQ(read("::1"), "::1 0");
+  EXPECT_EQ(read("[::1]"), "::1 0");
+  EXPECT_EQ(read("fe80::1:8080"), "fe80::1:8080 0");
   EXPECT_EQ(read("[]:1"), "[] 1");
   EXPECT_EQ(read("[x:1"), "[x 1");
   for (const char* bad : {":", ":x", ":65536", "host:1x", ":99999999999", "::1]:"}) {
