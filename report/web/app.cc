@@ -126,8 +126,8 @@ Status App::open() {
     const std::lock_guard lock(site_mutex_);
     site_.is_live = profiles_.is_live();
     read_ = std::move(now);
+    refreshed_ = std::chrono::steady_clock::now();
   }
-  refreshed_ = std::chrono::steady_clock::now();
   return std::nullopt;
 }
 
@@ -137,13 +137,14 @@ void App::refresh() {
   const auto begin = std::chrono::steady_clock::now();
   Files now = files();
   profiles_.refresh(is_replaced(now));
-  refreshed_ = std::chrono::steady_clock::now();
-  // A large file is read less often: reading takes at most a tenth of the time.
-  patience_ = std::max<std::chrono::steady_clock::duration>(std::chrono::milliseconds(900),
-                                                            9 * (refreshed_ - begin));
+  const auto end = std::chrono::steady_clock::now();
   const bool is_live = profiles_.is_live();
   const std::lock_guard site_lock(site_mutex_);
   site_.is_live = is_live;
+  refreshed_ = end;
+  // A large file is read less often: reading takes at most a tenth of the time.
+  patience_ = std::max<std::chrono::steady_clock::duration>(std::chrono::milliseconds(900),
+                                                            9 * (end - begin));
   read_ = std::move(now);
 }
 
@@ -164,9 +165,9 @@ bool App::is_replaced(const Files& now) const {
 
 // A file of a live program is written all the time; any other, if its program runs again.
 bool App::is_old() const {
-  const auto age = std::chrono::steady_clock::now() - refreshed_;
   const Files now = files();
   const std::lock_guard lock(site_mutex_);
+  const auto age = std::chrono::steady_clock::now() - refreshed_;
   return site_.is_live ? age >= patience_ : now.state != read_.state;
 }
 

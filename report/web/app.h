@@ -71,7 +71,8 @@ class App {
   Cache<std::shared_ptr<const Made>> made_{64};
   std::atomic<bool> is_over_ = false;
   std::mutex refreshing_;
-  Files read_;  // the files before they were read; under site_mutex_
+  // Under site_mutex_, as site_:
+  Files read_;  // the files before they were read
   std::chrono::steady_clock::time_point refreshed_{};
   std::chrono::steady_clock::duration patience_ = std::chrono::seconds(1);
 };

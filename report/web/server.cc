@@ -223,10 +223,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     for (const auto& [name, value] : kAlways) message_->set(name, value);
     for (const auto& [name, value] : response.headers) message_->set(name, value);
     if (response.status >= 500 || response.status == 431 || response.status == 413) keep_ = false;
-    message_->keep_alive(keep_ || response.is_event_stream);
-    if (response.is_event_stream) return begin_stream(response.body);
+    message_->keep_alive(keep_ || (response.is_event_stream && !is_head_));
+    if (response.is_event_stream && !is_head_) return begin_stream(response.body);
     message_->body() = std::move(response.body);
-    message_->prepare_payload();
+    if (!response.is_event_stream) message_->prepare_payload();  // a stream has no length
     if (is_head_) message_->body().clear();
     serializer_.emplace(*message_);
     write_some();

@@ -159,6 +159,8 @@ own = {"Origin": f"http://127.0.0.1:{server.port}"}
 check("a command for no program", server.ask("/control/stop", own, method="POST")[0], 409)
 check("another method", server.ask("/self", method="DELETE")[0], 405)
 check("a head", server.ask("/self", method="HEAD")[:2], (200, ""))
+head = server.raw(f"HEAD /events HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {server.cookie}\r\nConnection: close\r\n\r\n".encode())
+check("a stream's head", (b"text/event-stream" in head, head[-4:]), (True, b"\r\n\r\n"))
 for what, data, wanted in (("garbage", b"\x16\x03\x01\x00garbage\r\n\r\n", b" 400 "),
                            ("no host", b"GET / HTTP/1.1\r\n\r\n", b" 400 "),
                            ("long headers", b"GET / HTTP/1.1\r\nA: " + b"a" * 100000 + b"\r\n\r\n", b" 431 "),
