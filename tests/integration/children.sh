@@ -86,11 +86,17 @@ counted() { "$REPORT" --raw "$dir/profiles/mlmon.out" | sed -n 's/^header .* chi
 for case in "20 commands that do nothing" "5 commands that compute"; do
   begin "a script that runs $case"
   cp "$PROGRAMS/phases.plain" "$dir/worker"
-  command="./worker 0.2 >/dev/null" files=5
-  [[ $case = *compute ]] || command=/bin/true files=0
+  command="./worker 0.2 >/dev/null"
+  [[ $case = *compute ]] || command=/bin/true
   recorded bash -c "for i in {1..${case%% *}}; do $command; done; :"
-  check "files" "$(find "$dir/profiles" -name 'mlmon.out.*' | wc -l)" = $files
-  check "as many are counted" "$(counted)" = $files
+  files=$(find "$dir/profiles" -name 'mlmon.out.*' | wc -l)
+  # On a busy machine, some commands that do nothing take long enough to be shown.
+  if [[ $case = *compute ]]; then
+    check "each has a file" "$files" -ge 5
+  else
+    check "few have files" "$files" -lt 10
+  fi
+  check "as many are counted" "$(counted)" = "$files"
 done
 
 begin "a directory without profiles"
