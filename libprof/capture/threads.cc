@@ -465,6 +465,16 @@ void charge_rest_of_this_thread() {
   signal_safe::charge_rest(*fbleprof_hot.self);
 }
 
+namespace {
+// Frames of handlers on an array of one of the thread's functions are above those of the functions
+// that the function calls, but newer: they must not be taken for the thread's own.
+void leave_out_of(Stack& around, const Stack& stack) {
+  const bool is_inside = stack.low >= around.low && stack.high <= around.high;
+  around.hole_low = is_inside ? stack.low : 0;
+  around.hole_bytes = is_inside ? stack.high - stack.low : 0;
+}
+}  // namespace
+
 void note_signal_stack(void* base, std::uint64_t bytes) {
   if (!fbleprof_hot.top) return;
   ThreadState& state = *fbleprof_hot.self;
@@ -473,13 +483,17 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
   const std::uint64_t wanted = 2 * bytes + kPageBytes;
   if (!base || state.current == &state.signal_stack ||
       !provide_shadow(&memory->signal_shadow, &memory->signal_shadow_bytes, nullptr, wanted)) {
-    if (!base) state.signal_stack.low = state.signal_stack.high = 0;
+    if (!base) {
+      state.signal_stack.low = state.signal_stack.high = 0;
+      leave_out_of(state.main_stack, state.signal_stack);
+    }
     return;
   }
   set_up_stack(state.signal_stack, kGateWord, memory->signal_shadow, memory->signal_shadow_bytes,
                nullptr);
   state.signal_stack.low = reinterpret_cast<std::uint64_t>(base);
   state.signal_stack.high = state.signal_stack.low + bytes;
+  leave_out_of(state.main_stack, state.signal_stack);
 }
 
 namespace {

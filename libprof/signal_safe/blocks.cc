@@ -86,6 +86,7 @@ struct Proof {
 };
 
 Proof prove(ThreadState& thread, Frame frame, const HookState& at) {
+  follow_top(thread);
   Entry* top = filter(thread.hot->top, frame, false);
   if (thread.profiles != 0) settle_profiles(thread, top);
   if (is_beyond(thread, top)) return {top, false, &at};

@@ -27,7 +27,7 @@ Ref node_of(const ThreadState& thread, const Place& place) {
 // The newest entry that the address filter leaves. A handler on a signal stack may have returned,
 // or run only code without hooks, so that no hook has set the current stack.
 Place newest_at(const ThreadState& thread, std::uint64_t sp) {
-  Stack* stack = thread.current;
+  Stack* stack = stack_of_top(thread);
   Entry* top = thread.hot->top;
   if (!stack->contains(sp)) {
     auto* main = const_cast<Stack*>(&thread.main_stack);

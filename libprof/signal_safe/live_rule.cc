@@ -178,6 +178,21 @@ Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref funct
   return host && same_frame ? top : host;
 }
 
+Stack* stack_of_top(const ThreadState& thread) {
+  Stack* current = thread.current;
+  if (current != &thread.signal_stack) return current;
+  const Entry* top = thread.hot->top;
+  const bool is_there = top >= current->gate && top < current->limit + kSlackEntries;
+  return is_there ? current : const_cast<Stack*>(&thread.main_stack);
+}
+
+void follow_top(ThreadState& thread) {
+  Stack* stack = stack_of_top(thread);
+  if (stack == thread.current) return;
+  thread.current = stack;
+  thread.hot->limit = stack->limit;
+}
+
 bool switch_stack(ThreadState& thread, std::uint64_t address) {
   if (thread.current->contains(address)) return false;
   Stack* other = thread.current == &thread.main_stack ? &thread.signal_stack : &thread.main_stack;
@@ -196,6 +211,7 @@ bool switch_stack(ThreadState& thread, std::uint64_t address) {
 
 Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
                     const MachineState& at) {
+  follow_top(thread);
   const bool same_stack = thread.current->contains(frame + FRAME_BIAS);
   if (!is_gate(top)) {
     const format::Ref owner = thread.session->code_map.function_at(site - 1);

@@ -76,6 +76,12 @@ Entry* without_left_behind(Entry* top);
 Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref function,
                  std::uint64_t hook_return);
 
+// The stack whose shadow holds the newest entry. A handler's hooks make its signal stack current,
+// but a hook that the signal interrupted then goes on where it was, and sets the top there.
+Stack* stack_of_top(const ThreadState& thread);
+// Makes that stack current.
+void follow_top(ThreadState& thread);
+
 // Makes the stack that contains `address` current; true if this changed the current stack.
 bool switch_stack(ThreadState& thread, std::uint64_t address);
 

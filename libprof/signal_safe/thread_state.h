@@ -26,8 +26,12 @@ struct Stack {
   std::uint32_t beyond = 0;         // blocks entered when the stack was full, and not left yet
   format::Ref tree = 0;             // root of the tree whose nodes its entries name
   GrowingMemory* memory = nullptr;  // of the shadow stack; null: it has its full size
+  // Inside the bounds, but not of this stack: a signal stack that is an array of a function.
+  std::uint64_t hole_low = 0, hole_bytes = 0;
 
-  bool contains(std::uint64_t address) const { return address >= low && address < high; }
+  bool contains(std::uint64_t address) const {
+    return address >= low && address < high && address - hole_low >= hole_bytes;
+  }
 };
 
 // Placed before the cache, in memory that the kernel wipes in a forked child (MADV_WIPEONFORK).

@@ -72,7 +72,7 @@ for mode in fentry mcountc cyg; do
 done
 
 for mode in fentry mcountc cyg cygclang; do
-  for stack in below above tiny; do
+  for stack in below above inside main tiny; do
     begin "alternate stack $stack $mode"
     same "$PROGRAMS/altstack.$mode" $stack
     expected
@@ -112,7 +112,7 @@ for program in jumps throws coroutines; do
   same "$PROGRAMS/$program.plain"
   verified "$profile"
 done
-for stack in below above tiny; do
+for stack in below above inside main tiny; do
   begin "alternate stack $stack without hooks"
   same "$PROGRAMS/altstack.plain" $stack
   verified "$profile"

@@ -1,6 +1,7 @@
-// A handler on an alternate stack that lies below or above the thread's own stack, or is small.
-// The handler calls blocks and burns CPU time, so that samples hit it there.
-// argv[1]: below | above | tiny | useless, too small for any handler: nothing is to run there.
+// A handler on an alternate stack that lies below or above the thread's own stack or inside it, or
+// is small. The handler calls blocks and burns CPU time, so that samples hit it there.
+// argv[1]: below | above | inside | main (inside that of the first thread) | tiny | useless, too
+// small for any handler: nothing is to run there.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -54,6 +55,20 @@ BLOCK void* run(void* unused) {
     raiser(5);
     after();
   }
+  return NULL;
+}
+// The stack is an array of a function that goes on to call others, whose frames are below it.
+BLOCK void* run_inside(void* unused) {
+  char local[1 << 16];
+  alternate = local;
+  alternate_end = local + sizeof local;
+  run(unused);
+  const stack_t none = {.ss_flags = SS_DISABLE};
+  sigaltstack(&none, NULL);
+  alternate_end = (char*)-1;
+  alternate = NULL;
+  raiser(1);
+  KEEP;
   return NULL;
 }
 
@@ -119,14 +134,21 @@ int main(int argc, char** argv) {
   pthread_attr_t attributes;
   pthread_t thread;
   pthread_attr_init(&attributes);
+  const int is_main = !strcmp(where, "main"), is_inside = is_main || !strcmp(where, "inside");
   if (pthread_attr_setstack(&attributes, stack, stack_bytes) != 0) return 1;
-  if (pthread_create(&thread, &attributes, run, NULL) != 0) return 1;
-  pthread_join(thread, NULL);
+  if (is_main) run_inside(NULL);
+  if (!is_main && pthread_create(&thread, &attributes, is_inside ? run_inside : run, NULL) != 0) {
+    return 1;
+  }
+  if (!is_main) pthread_join(thread, NULL);
   printf("off the alternate stack: %d\n", off_stack);
+  expect("run_inside", "run", is_inside);
+  expect("run_inside", "raiser", is_inside);
   expect("run", "raiser", kTimes);
   expect("raiser", "raiser", 4 * kTimes);
-  expect("on_signal", "on_alternate", kTimes);
-  expect("raiser", "leaf", 5 * kTimes);
+  expect("raiser", "on_signal", kTimes + is_inside);
+  expect("on_signal", "on_alternate", kTimes + is_inside);
+  expect("raiser", "leaf", 5 * kTimes + is_inside);
   expect("run", "after", kTimes);
   expect("raiser", "after", 0);
   return 0;

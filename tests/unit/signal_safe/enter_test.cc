@@ -387,6 +387,29 @@ TEST_P(EachHook, SignalStackHasItsOwnShadow) {
                                    {{kRoot, 1}, 1}, {{1, 2}, 1}, {{2, 5}, 1}, {{2, 3}, 1}}));
 }
 
+TEST_P(EachHook, AHookThatAHandlerInterruptedGoesOnInTheShadowWhereItWas) {
+  std::vector<Entry> shadow(1000);
+  shadow[0] = {signal_safe::kNoFrame, signal_safe::kGateWord};
+  // Above the thread's own stack: by address, all of its entries are dead for the handler.
+  const std::uint64_t low = std::uint64_t{1} << 46;
+  recording.thread.main_stack.low = low - (1 << 20);
+  recording.thread.main_stack.high = low;
+  recording.thread.signal_stack = {
+      low, low + 65536, shadow.data(), shadow.data() + 900, shadow.data(), 0};
+  call(0, 1, 1), call(1, 2, 2);
+  Entry* const interrupted = fbleprof_hot.top;
+  const signal_safe::HookState at{recording.code.hook_of(5), low + 4096, 0};
+  for (int signal = 0; signal < 2; ++signal) {
+    signal_safe::fbleprof_enter_slow(fbleprof_hot.top, low + 4096, 12345, recording.code.hook_of(5),
+                                     HOOK_NATIVE, &at);
+    EXPECT_EQ(recording.thread.current, &recording.thread.signal_stack);
+    fbleprof_hot.top = interrupted;
+  }
+  call(2, 3, 3);
+  EXPECT_EQ(recording.pairs(), (std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>{
+                                   {{kRoot, 1}, 1}, {{1, 2}, 1}, {{2, 5}, 2}, {{2, 3}, 1}}));
+}
+
 int adopted = 0;
 
 TEST_P(EachHook, ForkedChildAsksForItsOwnProfileBeforeItWrites) {
