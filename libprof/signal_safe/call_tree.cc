@@ -78,7 +78,9 @@ Step CallTree::make(Ref from, Ref function, std::uint64_t site, std::uint8_t fla
   std::uint32_t target = can_link(from) ? make_target(from, function, site, flags) : 0;
   // There is no space for a pair below [overflow] either: count the call on [overflow] itself.
   if (target == 0) return step_to(overflow_);
-  link(from, key_of(function, site), target);
+  // [deeper] may have taken the last link of `from`. Without one, the next call comes here again,
+  // and finds the same folded node.
+  if (can_link(from)) link(from, key_of(function, site), target);
   return step_to(target);
 }
 

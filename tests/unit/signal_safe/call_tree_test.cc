@@ -199,6 +199,36 @@ TEST(CallTree, DepthLimitFoldsIntoTheAncestorThere) {
   }
 }
 
+// The node [deeper] takes the last link of a node's own line, so the way that leads below it needs
+// one in the table, where no other node has asked for room. Without room, lookups do not end.
+TEST(CallTree, DepthLimitMakesRoomForTheWayBelowIt) {
+  Recording recording({.depth_limit = 12});
+  auto& tree = recording.tree();
+  const auto enter = [&](Ref from, std::uint32_t function) {
+    const Step step = tree.enter(recording.guard, from, recording.function(function), 0, 0);
+    *step.calls += 1;
+    return step.to;
+  };
+  constexpr std::uint32_t kCaller = 100, kBehind = 101, kNew = 110, kBranches = 4;
+  std::uint32_t deepest = 0;
+  // 4 * 4 * 4 paths, none of whose nodes needs the table.
+  for (std::uint32_t path = 0; path < kBranches * kBranches * kBranches; ++path) {
+    Ref node = tree.root();
+    for (const std::uint32_t branch :
+         {path % kBranches, 10 + path / kBranches % kBranches, 20 + path / kBranches / kBranches}) {
+      node = enter(node, branch);
+    }
+    node = enter(node, kCaller);
+    for (std::uint32_t i = 0; i < 4; ++i) node = enter(enter(node, kBehind + i), kCaller);
+    ASSERT_EQ(tree.node_at(node)->depth, 12u);
+    for (std::uint32_t i = 0; i < 4; ++i) enter(node, kBehind + i);
+    enter(node, kNew);
+    enter(node, kNew);
+    ++deepest;
+  }
+  EXPECT_EQ((recording.pairs()[{kCaller, kNew}]), 2 * deepest);
+}
+
 TEST(CallTree, CallSitesAreContextsOfTheirOwn) {
   // So many that tags, which are hints, agree by chance.
   constexpr std::uint64_t kSites = 100'000;
