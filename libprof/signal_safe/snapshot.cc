@@ -32,20 +32,52 @@ bool is_made(const format::Node* node) {
 }
 bool is_made(const format::Edge* edge) { return __atomic_load_n(&edge->to, __ATOMIC_ACQUIRE) != 0; }
 
+std::uint64_t with_spare(std::uint32_t count, std::uint32_t percent) {
+  return count + std::uint64_t{count} * percent / 100;
+}
+
 // Provides space for `count` items of `item_bytes`; keeps the existing space if it is enough.
+// `more_bytes` stay free. A new record belongs to no snapshot yet, and the old one still does.
 bool provide(Arena& arena, Ref* items, std::uint32_t* capacity, std::uint32_t count,
-             std::uint32_t spare_percent, std::uint32_t item_bytes, Kind kind) {
+             std::uint32_t spare_percent, std::uint32_t item_bytes, std::uint64_t more_bytes,
+             Kind kind) {
   if (count <= *capacity) return true;
-  const std::uint64_t wanted = count + std::uint64_t{count} * spare_percent / 100;
+  const std::uint64_t wanted = with_spare(count, spare_percent);
   // A quarter of the memory is for contexts only.
-  const Ref made =
-      arena.allocate_items(sizeof(SnapshotItems) + wanted * item_bytes, arena.cap_bytes() / 4);
+  const Ref made = arena.allocate_items(sizeof(SnapshotItems) + wanted * item_bytes,
+                                        arena.cap_bytes() / 4 + more_bytes);
   if (made == 0) return false;
-  if (*items != 0) arena.at<SnapshotItems>(*items)->snapshot = 0;
   *items = made;
   *capacity = static_cast<std::uint32_t>(wanted);
   arena.at<SnapshotItems>(made)->item_bytes = item_bytes;
   arena.publish(made, kind);
+  return true;
+}
+
+// Provides space for a snapshot of so many items, or changes nothing.
+bool provide_all(Arena& arena, SnapshotArea& area, std::uint32_t nodes, std::uint32_t edges) {
+  const std::uint32_t spare = area.spare_percent;
+  // Nodes get space only if edges will have theirs: nothing gives it back.
+  const std::uint64_t edge_bytes = edges <= area.edge_capacity
+                                       ? 0
+                                       : format::kItemsOffset + sizeof(SnapshotItems) +
+                                             with_spare(edges, spare) * sizeof(SnapshotItem);
+  const std::uint32_t node_bytes = sizeof(SnapshotItem) + row_bytes_of(arena);
+  SnapshotArea larger = area;
+  if (!provide(arena, &larger.nodes, &larger.node_capacity, nodes, spare, node_bytes, edge_bytes,
+               Kind::kSnapshotNodes) ||
+      !provide(arena, &larger.edges, &larger.edge_capacity, edges, spare, sizeof(SnapshotItem), 0,
+               Kind::kSnapshotEdges)) {
+    return false;
+  }
+  // Only now: a reader must not find a complete snapshot without its items.
+  withdraw_snapshot(arena, area);
+  const auto detach = [&](Ref old, Ref now) {
+    if (old != 0 && old != now) arena.at<SnapshotItems>(old)->snapshot = 0;
+  };
+  detach(area.nodes, larger.nodes);
+  detach(area.edges, larger.edges);
+  area = larger;
   return true;
 }
 
@@ -101,15 +133,7 @@ bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reas
   for_each_item<format::Edge>(arena, Kind::kEdges, [&](Ref, const format::Edge* edge) {
     edges += is_made(edge) && edge->calls != 0;
   });
-  const std::uint32_t node_bytes = sizeof(SnapshotItem) + row_bytes_of(arena);
-  const std::uint32_t spare = area.spare_percent;
-  if (!provide(arena, &area.nodes, &area.node_capacity, nodes, spare, node_bytes,
-               Kind::kSnapshotNodes) ||
-      !provide(arena, &area.edges, &area.edge_capacity, edges, spare, sizeof(SnapshotItem),
-               Kind::kSnapshotEdges)) {
-    return false;
-  }
-  withdraw_snapshot(arena, area);
+  if (!provide_all(arena, area, nodes, edges)) return false;
   const bool is_new = area.snapshot == 0;
   if (is_new) area.snapshot = arena.allocate(sizeof(format::Snapshot));
   if (area.snapshot == 0) return false;

@@ -24,7 +24,8 @@ struct SnapshotArea {
   std::uint32_t spare_percent = 100;
 };
 
-// Writes a snapshot into `area`, under a name (String) or none. False: there is no space.
+// Writes a snapshot into `area`, under a name (String) or none. False: there is no space, and the
+// area keeps the snapshot that it has.
 bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reason,
                    std::uint64_t time_ns, format::Ref name = 0);
 

@@ -118,6 +118,46 @@ TEST(Sizes, ClassesGoByFours) {
   EXPECT_EQ(size_class(~0ull), 10u);
 }
 
+TEST(Snapshot, ThatCannotGrowKeepsTheOlderOne) {
+  test::Recording recording({}, 1 << 20);
+  Arena& arena = recording.session.arena;
+  const auto call = [&](format::Ref from, std::uint32_t function) {
+    const Step step =
+        recording.tree().enter(recording.guard, from, recording.function(function), 0, 0);
+    *step.calls += 1;
+    return step.to;
+  };
+  const auto newest_items = [&](format::Kind kind) {
+    format::Ref found = 0;
+    arena.for_each(kind, [&](format::Ref ref) { return found = ref, true; });
+    return found;
+  };
+  SnapshotArea area;
+  area.spare_percent = 0;
+  const format::Ref first = call(recording.tree().root(), 1);
+  ASSERT_TRUE(take_snapshot(arena, area, format::SnapshotReason::kAsked, 1));
+  const format::Ref nodes = newest_items(format::Kind::kSnapshotNodes),
+                    edges = newest_items(format::Kind::kSnapshotEdges);
+  // Back edges, and nodes with them.
+  for (std::uint32_t function = 2; function < 40; ++function) {
+    const format::Ref node = call(call(first, function), 1);
+    call(node, function);
+  }
+  // Then there is room for the items of nodes, but not of edges.
+  const std::uint64_t node_bytes = 84 * (sizeof(format::SnapshotItem) + arena.header()->row_bytes);
+  const std::uint64_t free = arena.cap_bytes() - arena.cap_bytes() / 4 - arena.used_bytes();
+  ASSERT_NE(arena.allocate(free - node_bytes), 0u);
+  const std::uint64_t used = arena.used_bytes();
+  EXPECT_FALSE(take_snapshot(arena, area, format::SnapshotReason::kAsked, 2));
+  EXPECT_EQ(arena.used_bytes(), used);
+  const auto* snapshot = arena.at<format::Snapshot>(area.snapshot);
+  EXPECT_EQ(snapshot->is_complete, 1);
+  EXPECT_EQ(snapshot->time_ns, 1u);
+  for (const format::Ref items : {nodes, edges}) {
+    EXPECT_EQ(arena.at<format::SnapshotItems>(items)->snapshot, area.snapshot);
+  }
+}
+
 TEST(Snapshot, ALaterOneTakesTheSpaceOfTheOneBeforeTheLast) {
   test::Recording recording;
   Arena& arena = recording.session.arena;
