@@ -74,7 +74,9 @@ class Arena {
     const auto end = static_cast<format::Ref>(used_bytes() / format::kUnitBytes);
     for (format::Ref ref = format::kHeaderBytes / format::kUnitBytes; ref < end;) {
       const auto* head = at<format::Head>(ref);
-      const std::uint32_t units = head->units;
+      // While a thread is about to write a record's head, the record is zeros, and then the thread
+      // may fill it: what follows a place without a head need not be one.
+      const std::uint32_t units = head->mark == format::kHeadMark ? head->units : 0;
       if (units != 0 && __atomic_load_n(&head->kind, __ATOMIC_ACQUIRE) == kind && !visit(ref)) {
         return;
       }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "signal_safe/arena.h"
 #include "signal_safe/fact_table.h"
 #include "signal_safe/key_table.h"
 #include "signal_safe/link_table.h"
@@ -44,6 +45,24 @@ TEST(Pages, ALargeTableGetsHugePages) {
 }
 
 constexpr auto kAny = [](std::uint32_t) { return true; };
+
+TEST(Arena, SpaceWithoutAHeadIsNoRecord) {
+  static constexpr std::uint32_t kBytes = 64 << 10;
+  alignas(4096) static char memory[kBytes];
+  Arena arena;
+  arena.adopt(memory, kBytes, kBytes);
+  arena.header()->used_bytes = format::kHeaderBytes;
+  const format::Ref first = arena.add_string("first", 5);
+  // A thread has taken space. A search that began before the head was written meets the contents.
+  const auto taken = static_cast<format::Ref>(arena.used_bytes() / format::kUnitBytes);
+  arena.header()->used_bytes += 4 * format::kUnitBytes;
+  *arena.at<format::Head>(taken + 1) = {1000, format::Kind::kString, 0};
+  const format::Ref last = arena.add_string("last", 4);
+  std::vector<format::Ref> found;
+  arena.for_each(format::Kind::kString,
+                 [&](format::Ref ref) { return found.push_back(ref), true; });
+  EXPECT_EQ(found, (std::vector<format::Ref>{first, last}));
+}
 
 TEST(LinkTable, FindsAllThatWasAddedWhileItGrows) {
   Pages pages;
