@@ -118,9 +118,14 @@ bool enter_by_tail_call(const BusyGuard& guard, ThreadState& thread, const Call&
 
 // Counts a call on its way, whose first call it may be, and pushes the callee's entry. `top` is the
 // newest entry that the filter leaves. `is_tail_call` is asked only at the first call.
+//
+// A signal may interrupt a hook that is pushing an entry above this caller, and has not set the top
+// yet. If the handler's first call took the place of that entry, it would be on top when the hook
+// goes on. If the hook has written the entry, that is the caller here. If not, the call pushes two
+// entries: the hook writes over the first. As it must come here each time, it is not remembered.
 template <typename IsTailCall>
 void take_way(ThreadState& thread, const Call& call, const Step& step, Entry* top, Entry* caller,
-              Ref function, IsTailCall is_tail_call) {
+              Ref function, const Interrupted& interrupted, IsTailCall is_tail_call) {
   if (*step.calls == 0) {
     // The first call by a hook on this edge; a sample, or a tail call, may have made it before.
     constexpr int kOld = format::kEdgeSampled | format::kEdgeByTailCall;
@@ -132,6 +137,12 @@ void take_way(ThreadState& thread, const Call& call, const Step& step, Entry* to
   *step.calls += 1;
   // A left-out function has the context of its caller, which may be a block.
   const Word word = word_of(step.to, arch::kNoBlock);
+  if (interrupted.is_known) {
+    if (call.is_of_leaf()) return;
+    if (caller->word != interrupted.word) *++caller = {call.frame, word};
+    push(thread, caller, call, word);
+    return;
+  }
   push(thread, caller, call, word);
   // Below the root's gate there is no caller to prove, but the call may be on another stack.
   const bool one_stack = thread.signal_stack.gate == nullptr;
@@ -149,7 +160,17 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   const Ref function = thread.session->code_map.hooked_function_at(callee);
   Entry* caller = hook == HOOK_CYG ? find_host(thread, top, frame, function, at->pc) : nullptr;
   const bool has_own_frame = caller == nullptr;
-  if (!caller) caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp});
+  Interrupted interrupted;
+  if (!caller) {
+    caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp}, &interrupted);
+    if (interrupted.is_known && caller[1].word == interrupted.word) {
+      // The hook writes the word first, and may not have come to the frame.
+      if (caller[1].frame <= frame || caller[1].frame > caller->frame) {
+        caller[1].frame = caller->frame;
+      }
+      ++caller;
+    }
+  }
   if (caller >= thread.hot->limit && !make_room(thread)) {
     thread.record->deep_calls += 1;
     return;
@@ -160,7 +181,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
     thread.record->lost_calls += 1;
     return;
   }
-  take_way(thread, call, step, top, caller, function, [&, site = site] {
+  take_way(thread, call, step, top, caller, function, interrupted, [&, site = site] {
     return has_own_frame && reached_by_tail_call(thread, site, function);
   });
 }
@@ -171,7 +192,7 @@ __attribute__((noinline)) void enter_first_time(const BusyGuard& guard, ThreadSt
                                                 const Call& call, Entry* top, Ref function) {
   const Ref caller = node_of_word(top->word);
   const Step step = thread.tree.enter_new(guard, caller, function, call.site, 0);
-  take_way(thread, call, step, top, top, function, [&] {
+  take_way(thread, call, step, top, top, function, {}, [&] {
     // Mostly the call names the function that was entered.
     const auto* code = thread.session->arena.at<format::Function>(thread.tree.function_of(caller));
     return (code->address > call.site - arch::kDirectCallBytes ||

@@ -2,6 +2,7 @@
 
 #include "arch/call_instruction.h"
 #include "arch/hook_site.h"
+#include "arch/registers.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::signal_safe {
@@ -135,7 +136,8 @@ Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {
   return top - (top - low);
 }
 
-Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
+Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
+                    Interrupted* interrupted) {
   StackWalk walk(thread, at);
   Entry* entry = top;
   for (int i = 0; i < kWalkFrames; ++i) {
@@ -146,6 +148,10 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
     if (is_frame_of(thread, entry, owner, walk)) return entry;
     if (Entry* own = entry_of_left_out(thread, entry, owner, walk)) return own;
     if (!walk.next()) break;
+    const MachineState& state = walk.state();
+    if (interrupted != nullptr && walk.is_interrupted() && state.registers != nullptr) {
+      *interrupted = {true, state.registers[arch::kGregPushed]};
+    }
   }
   return top;
 }
@@ -210,7 +216,7 @@ bool switch_stack(ThreadState& thread, std::uint64_t address) {
 }
 
 Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
-                    const MachineState& at) {
+                    const MachineState& at, Interrupted* interrupted) {
   follow_top(thread);
   const bool same_stack = thread.current->contains(frame + FRAME_BIAS);
   if (!is_gate(top)) {
@@ -222,7 +228,7 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
     }
     if (Entry* found = find_owner(thread, top, owner)) return found;
     if (same_stack) {
-      return always_has_entry(thread, owner) ? top : find_by_walk(thread, top, at);
+      return always_has_entry(thread, owner) ? top : find_by_walk(thread, top, at, interrupted);
     }
   } else if (same_stack) {
     return top;
@@ -230,7 +236,7 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
   if (!switch_stack(thread, frame + FRAME_BIAS)) return top;
   Entry* entry = thread.hot->top;
   while (entry->frame <= frame) --entry;
-  return is_gate(entry) ? entry : prove_caller(thread, entry, frame, site, at);
+  return is_gate(entry) ? entry : prove_caller(thread, entry, frame, site, at, interrupted);
 }
 
 }  // namespace fbleprof::signal_safe

@@ -55,15 +55,23 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
 Entry* entry_of_left_out(const ThreadState& thread, Entry* top, format::Ref owner,
                          const StackWalk& walk);
 
+// What a signal has interrupted whose handler makes a call. A hook may have written the word to the
+// entry above the caller's already.
+struct Interrupted {
+  bool is_known = false;  // false: the call is not the first one of a handler, as far as known
+  Word word = 0;          // if a hook was interrupted that is pushing an entry: the entry's
+};
+
 // The entry in whose context code without hooks calls a hook. Walks the machine stack from `at` to
-// the nearest frame that has an entry.
-Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at);
+// the nearest frame that has an entry. Tells what was interrupted there or above.
+Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
+                    Interrupted* interrupted = nullptr);
 
 // The entry of the caller of a hooked function that will return to `site`. `top` is the newest
 // entry that the filter leaves, `at` the state at the hook's return. May switch thread.current to
 // another stack.
 Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
-                    const MachineState& at);
+                    const MachineState& at, Interrupted* interrupted = nullptr);
 
 // `top`, or the entry below those that longjmp out of inlined functions has left in a frame that is
 // still live. Inlining is never nested deeper than this.

@@ -244,6 +244,10 @@ bool StackWalk::next_by_signal_frame() {
   // Check both ends of the array, so that everything in between is readable.
   if (!read(gregs + arch::kGregR8 * 8, &r8) || !read(gregs + arch::kGregPc * 8, &interrupted.pc))
     return false;
+  // The frame of a displaced instruction is as where the instruction stood.
+  if (const std::uint64_t origin = thread_.session->trampolines.origin_of(interrupted.pc)) {
+    interrupted.pc = origin;
+  }
   interrupted.registers = reinterpret_cast<const std::uint64_t*>(gregs);
   interrupted.sp = interrupted.registers[arch::kGregSp];
   interrupted.fp = interrupted.registers[arch::kGregFp];

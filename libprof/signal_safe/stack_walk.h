@@ -91,6 +91,8 @@ class StackWalk {
   // Takes the current frame for one that ends with the frame of the code at `pc`, whose stack
   // pointer is `sp`.
   void continue_at(std::uint64_t pc, std::uint64_t sp);
+  // After next(): whether a signal interrupted the frame.
+  bool is_interrupted() const { return !is_return_; }
   // Whether next() goes to the caller by the frame pointer alone.
   bool needs_frame_pointer() { return rule().base == FrameRule::Base::kUnknown; }
   // Whether the frame pointer has led to another stack.

@@ -158,6 +158,8 @@ int main(int argc, char** argv) {
     even(3);
     leaf();
     even(3);
+  } else if (strcmp(what, "again") == 0) {
+    for (int i = 0; i < 6; ++i) even(3);
   } else if (strcmp(what, "thread") == 0) {
     result = run_threads(1);
   } else if (strcmp(what, "threads") == 0) {

@@ -126,6 +126,24 @@ void add_calls(const Profile& profile, const Counted& counted, std::uint64_t* ca
   }
 }
 
+// The number of calls between two functions of the program that never call each other: each of
+// even() and odd() calls only the other.
+std::uint64_t false_calls(const Profile& profile, const Counted& counted) {
+  const Functions& functions = profile.functions();
+  const Edges& edges = profile.edges();
+  const auto address_of = [&](NodeId node) {
+    return functions.address[profile.nodes().function[node.index()].index()];
+  };
+  std::uint64_t calls = 0;
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    const std::uint64_t callee = address_of(edges.to[e]);
+    if (callee != counted.address[Counted::kEven] && callee != counted.address[Counted::kOdd])
+      continue;
+    if (address_of(edges.from[e]) == callee) calls += edges.calls[e];
+  }
+  return calls;
+}
+
 bool tells_a_loss(const Profile& profile) {
   for (const Process& process : profile.processes()) {
     if (process.lost_threads + process.lost_children + process.overflow_contexts != 0 ||
@@ -162,6 +180,9 @@ void examine_one(const Image& image, const Counted& counted, bool is_stepped, Fi
   }
   findings.is_told |= tells_a_loss(read.profile);
   add_calls(read.profile, counted, calls);
+  if (const std::uint64_t found = false_calls(read.profile, counted)) {
+    problem(fmt::format("{} calls between functions that do not call each other", found));
+  }
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class Run {
 
 // The program's own counts of its functions.
 struct Counted {
-  static constexpr int kFunctions = 9;
+  static constexpr int kFunctions = 9, kEven = 1, kOdd = 2;
   std::uint64_t address[kFunctions];
   std::uint64_t calls[kFunctions];
   std::uint64_t signals;

@@ -144,6 +144,12 @@ int prove_signals(const Setup& setup, const Bound& bound) {
     problems += harm_at_each(setup, scenario, Harm::kTerminate, bound);
     problems += harm_at_each(setup, scenario, Harm::kTruncate, bound);
   }
+  // Calls that are known, so that the signals also come where hooks push entries by themselves.
+  if (bound.wants("again")) {
+    Bound all = bound;
+    all.quick = false;
+    problems += deliver_everywhere(setup, {"again", slow}, SIGUSR1, all);
+  }
   return static_cast<int>(problems);
 }
 

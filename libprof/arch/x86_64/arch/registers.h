@@ -21,6 +21,8 @@ struct MachineState {
 // Where the kernel's signal frame holds the registers: ucontext_t.uc_mcontext.gregs.
 inline constexpr std::uint64_t kGeneralRegisters = 40;
 enum { kGregR8 = 0, kGregFp = 10, kGregBase = 11, kGregCx = 14, kGregSp = 15, kGregPc = 16 };
+// In a hook that is pushing an entry: the entry's word (PUSH_CONTEXT in hooks.S).
+inline constexpr int kGregPushed = kGregCx;
 
 // The state in a signal handler's third argument.
 inline MachineState state_of(const void* signal_context) {
