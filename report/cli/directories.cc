@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "format/format.h"
+#include "profile/plain_run.h"
 
 namespace fbleprof::report {
 
@@ -22,6 +23,14 @@ bool is_profile(const fs::path& file) {
   return std::memcmp(magic, format::kMagic, sizeof magic) == 0;
 }
 
+// Whether the profile is one of the child processes of a sampled run (--runs 2), beside the profile
+// that has taken that run in: it says again what those of the counted run say.
+bool is_of_sampled_run(const std::string& file) {
+  const std::size_t mark = file.rfind(".sampled.");
+  return mark != std::string::npos && mark > file.rfind('/') &&
+         profile::has_plain_run(file.substr(0, mark));
+}
+
 }  // namespace
 
 std::vector<std::string> with_directories_read(const std::vector<std::string>& names) {
@@ -31,7 +40,8 @@ std::vector<std::string> with_directories_read(const std::vector<std::string>& n
     std::vector<std::string> inside;
     if (fs::is_directory(name, failure)) {
       for (const auto& entry : fs::directory_iterator(name, failure)) {
-        if (is_profile(entry.path())) inside.push_back(entry.path());
+        const fs::path& file = entry.path();
+        if (is_profile(file) && !is_of_sampled_run(file)) inside.push_back(file);
       }
     }
     std::sort(inside.begin(), inside.end());

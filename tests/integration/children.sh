@@ -75,7 +75,7 @@ check "they are left out" "$(profiles_in "$dir/profiles" | wc -l)" -le 2
 for mode in fentry plain; do
   for which in all none; do
     begin "signals that end threads that are not attached, $mode, children: $which"
-    settings=(FBLEPROF_CHILDREN=$which)
+    settings=(FBLEPROF_CHILDREN="$which")
     same "$PROGRAMS/unattached.$mode"
     verified "$profile"
   done

@@ -14,7 +14,7 @@ check "status" $? = 0
 check "its output, once, in a file" "$(cat file.out)" = "$(cat plain.out)"
 check "nothing to say" "$(cat err)" = ""
 check "one file" "$(echo mlmon.out*)" = mlmon.out
-check "it is whole" "$("$REPORT" --verify "$profile" | grep -ci fail)" = 0
+verified "$profile"
 cp file.out profiled.out
 expected
 twice "$program" </dev/null | cat >pipe.out
@@ -106,6 +106,17 @@ own_of "${becomes[0]}" | grep -v '^\[root\]' >program.own
 own_of "$profile" | grep -v '^\[root\]' >chain.own
 check "the program has times" "$(wc -l <program.own)" -gt 0
 check "a wrapper shows those of the program's sampled run" "$(comm -23 program.own chain.own)" = ""
+
+begin "a directory, with child processes"
+cd "$dir" || exit 1
+mkdir of_both
+profile=$dir/of_both/mlmon.out twice perl -e "unless (fork) { $loop } wait; $loop" >/dev/null
+check "the sampled run's child has a profile" -n "$(find of_both -name '*.sampled.*')"
+own_of of_both >directory.own
+mapfile -t counted < <(find of_both -type f ! -name '*.sampled.*')
+own_of "${counted[@]}" >files.own
+check "there are figures" "$(wc -l <files.own)" -gt 0
+check "the child counts once" "$(diff directory.own files.own)" = ""
 
 begin "runs that differ"
 cd "$dir" || exit 1
