@@ -48,7 +48,7 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
   std::vector<std::string> problems;
   program.run_by_steps([&](Task& task) {
     if (++steps > most || is_at_end(program.registers(task))) return false;
-    if (steps < next) return true;
+    if (steps < next && task.signal != signal) return true;
     ++sent;
     const Tracee::Delivery delivery = program.run_handler(task, signal);
     const bool is_blocked = delivery == Tracee::Delivery::kBlocked;
