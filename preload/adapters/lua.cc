@@ -291,8 +291,9 @@ bool is_versioned(const char* name) {
          name[sizeof kPrefix - 1] - '0' == lua.version - 500 && name[sizeof kPrefix] == 0;
 }
 
+// An interpreter that calls our lua_newstate has been started there.
 bool is_asked_for_text(const char* name) {
-  return !has_given && strncmp(name, "LUA_INIT", 8) == 0 &&
+  return !is_interposed && !has_given && strncmp(name, "LUA_INIT", 8) == 0 &&
          function_of_lua("lua_newstate", nullptr) && find_lua(nullptr) &&
          (name[8] == 0 || is_versioned(name)) && has_recorder();
 }

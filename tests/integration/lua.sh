@@ -86,6 +86,34 @@ if [ -e /usr/include/lua5.4/lua.h ] && cc "$scripts/embedded.c" -o "$work/embedd
   check "calls of fib in two states" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null |
     awk -F, '$1 == "fib" { print $4 }')" = 43782
 
+  # As lua.c does, but with Lua as a library, whose states our lua_newstate starts.
+  begin "a front end that runs LUA_INIT"
+  cat >"$dir/front_end.c" <<'END'
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdlib.h>
+int main(int argc, char** argv) {
+  lua_State* state = luaL_newstate();
+  luaL_openlibs(state);
+  const char* text = getenv("LUA_INIT");
+  if (text && luaL_dostring(state, text)) return 1;
+  const int failed = argc < 2 || luaL_dofile(state, argv[1]);
+  lua_close(state);
+  return failed;
+}
+END
+  cat >"$dir/collects.lua" <<'END'
+local function works(n) local sum = 0 for i = 1, n do sum = sum + math.sin(i) % 3 end return sum end
+collectgarbage() collectgarbage()
+local stop = os.clock() + 0.6
+while os.clock() < stop do works(20000) end
+END
+  gcc -I/usr/include/lua5.4 "$dir/front_end.c" -o "$dir/front_end" -llua5.4 || fail "cannot build a front end"
+  with_adapter
+  same "$dir/front_end" "$dir/collects.lua"
+  verified "$profile"
+  check "its functions are shown" "$("$REPORT" --self --all "$profile" | grep -c works)" -ge 1
+
   begin "the example of an adapter in one file"
   gcc -std=gnu99 -O2 -Wall -Wextra -Werror -shared -fPIC -I/usr/include/lua5.4 -I"$SOURCE/libprof/include" \
     "$SOURCE/docs/examples/adapter.c" -o "$work/adapter.so" || fail "cannot build docs/examples/adapter.c"
