@@ -38,7 +38,8 @@ void fbleprof_mapped(std::uint64_t frame, const void* memory, std::uint64_t byte
 void fbleprof_unmapping(const void* memory, std::uint64_t bytes);
 
 // The same for a mapping that mremap is about to move: takes it out; then either counts the first
-// `bytes` of it as unmapped, or puts it back (fbleprof_put_block_back). False: none is known there.
+// `bytes` of it as unmapped, or puts it back (fbleprof_put_block_back). False: it is no memory that
+// counts, but a file's.
 bool fbleprof_take_mapping(const void* memory, fbleprof_taken_block* taken);
 void fbleprof_taken_was_unmapped(const void* memory, std::uint64_t bytes,
                                  const fbleprof_taken_block* taken);

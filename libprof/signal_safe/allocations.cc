@@ -406,11 +406,14 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_mapped(std::uint64_t frame, const void* memo
 
 FBLEPROF_FOR_WRAPPERS bool fbleprof_take_mapping(const void* memory, fbleprof_taken_block* taken) {
   *taken = {};
-  if (!session_of_this_thread().options.mappings) return false;
+  const Options& options = session_of_this_thread().options;
+  if (!options.mappings) return false;
   fbleprof_take_block(memory, taken);
   Freed freed;
   __builtin_memcpy(&freed, taken, sizeof freed);
-  return freed.node != 0;
+  // A mapping that the sampler has left out cannot be told from a file's. The new one is as likely
+  // to be picked as any other.
+  return freed.node != 0 || options.allocations != AllocationMode::kExact;
 }
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_taken_was_unmapped(const void* memory, std::uint64_t bytes,

@@ -64,7 +64,7 @@ FBLEPROF_INTERPOSE void* mremap(void* memory, std::size_t bytes, std::size_t wan
   va_end(rest);
   const bool is_recorded = fbleprof_take_mapping != nullptr;
   fbleprof_taken_block taken;
-  const bool is_known = is_recorded && fbleprof_take_mapping(memory, &taken);
+  const bool is_memory = is_recorded && fbleprof_take_mapping(memory, &taken);
   void* moved = has_next() ? next.mremap(memory, bytes, wanted, flags, at)
                            : reinterpret_cast<void*>(call_early(
                                  SYS_mremap, reinterpret_cast<long>(memory), bytes,
@@ -74,8 +74,7 @@ FBLEPROF_INTERPOSE void* mremap(void* memory, std::size_t bytes, std::size_t wan
     fbleprof_put_block_back(memory, &taken);
   } else {
     fbleprof_taken_was_unmapped(memory, bytes, &taken);
-    // What is not known may be a file's.
-    if (is_known) {
+    if (is_memory) {
       fbleprof_mapped(FBLEPROF_CALLER, moved, wanted);
     } else {
       fbleprof_unmapping(moved, wanted);  // the mapping that it replaced

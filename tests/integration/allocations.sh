@@ -133,11 +133,30 @@ int main(int argc, char** argv) {
 }
 C
 gcc "$dir/moves.c" -o "$dir/moves" || fail "no program"
-for way in exact,mmap 64K,mmap; do
+recording exact,mmap
+same "$dir/moves" "$dir/file"
+verified "$profile"
+check "nothing" "$(($(total allocated) < 1 << 20))" = 1
+
+begin "memory that mremap enlarges is sampled like other memory"
+cat >"$dir/grows.c" <<'C'
+#define _GNU_SOURCE
+#include <sys/mman.h>
+int main(void) {
+  for (int i = 0; i < 50; ++i) {
+    void* memory = mmap(0, 64 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory = mremap(memory, 64 << 10, 64 << 20, MREMAP_MAYMOVE);
+    if (memory == MAP_FAILED || munmap(memory, 64 << 20) != 0) return 1;
+  }
+  return 0;
+}
+C
+gcc "$dir/grows.c" -o "$dir/grows" || fail "no program"
+for way in exact,mmap sample,mmap; do
   recording $way
-  same "$dir/moves" "$dir/file"
+  same "$dir/grows"
   verified "$profile"
-  check "nothing, $way" "$(($(total allocated) < 1 << 20))" = 1
+  check "50 times 64 MiB, $way" "$(($(total allocated) > 2 << 30 && $(total allocated) < 9 << 29))" = 1
 done
 
 for mode in fentry plain; do
