@@ -256,7 +256,7 @@ class Copy {
     const format::Ref end = units();
     for (format::Ref ref = format::kHeaderBytes / format::kUnitBytes; ref < end;) {
       const auto* live = session.arena.at<format::Head>(ref);
-      const std::uint32_t units = live->units;
+      const std::uint32_t units = live->mark == format::kHeadMark ? live->units : 0;
       if (units > end - ref) return;
       if (units != 0) head(ref).units = units;
       if (units != 0 && head(ref).kind == format::Kind::kUnfinished &&

@@ -174,9 +174,16 @@ inline void change_state(std::uint64_t lost, Change change) {
   change(guard, *thread, is_recorded);
 }
 
+// Whether the frame is on the stack whose entries are on top. Where nothing is recorded, a handler
+// on a signal stack does not make that the current one, and what it enters is ignored.
+bool is_on_current(ThreadState& thread, Frame frame) {
+  follow_top(thread);
+  return thread.current->contains(frame + FRAME_BIAS);
+}
+
 // While recording is off, a block has no context of its own, as one that is left out.
 void enter_unrecorded(ThreadState& thread, Frame frame, std::uint32_t block) {
-  if (thread.session->function_of_block(block) == 0) return;
+  if (thread.session->function_of_block(block) == 0 || !is_on_current(thread, frame)) return;
   Entry* top = filter(thread.hot->top, frame, false);
   if (thread.profiles != 0) settle_profiles(thread, top);
   if (is_beyond(thread, top)) {
@@ -283,6 +290,7 @@ void replace_newest(Frame frame, std::uint32_t block, bool below) {
   if (replace_known(filter(fbleprof_hot.top, frame, false), block, below)) return;
   if (block == 0) return;
   change_state(1, [&](const BusyGuard& guard, ThreadState& thread, bool is_recorded) {
+    if (!is_recorded && !is_on_current(thread, frame)) return;
     Entry* top = filter(thread.hot->top, frame, false);
     if (is_beyond(thread, top)) {
       if (is_recorded) thread.record->deep_calls += 1;
