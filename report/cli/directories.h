@@ -7,7 +7,8 @@
 namespace fbleprof::report {
 
 // `names` with each directory replaced by the profiles in it, sorted by name, without those of
-// previous runs (.old) and of child processes of sampled runs (--runs 2). A directory without profiles stays, and reading it fails.
+// previous runs (.old) and of child processes of sampled runs (--runs 2). A directory without
+// profiles stays, and reading it fails.
 std::vector<std::string> with_directories_read(const std::vector<std::string>& names);
 
 }  // namespace fbleprof::report

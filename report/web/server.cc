@@ -96,7 +96,9 @@ class BeastServer : public Server {
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (!error) return std::nullopt;
     return Error{"--serve " + where, std::nullopt, "cannot listen: " + error.message(),
-                 "choose another port, or none: --serve takes a free one"};
+                 host.find(':') == std::string::npos
+                     ? "choose another port, or none: --serve takes a free one"
+                     : "choose another port; an IPv6 address with one needs brackets: [::1]:8080"};
   }
 
   unsigned short port() const override { return acceptor_.local_endpoint().port(); }

@@ -22,8 +22,7 @@ done
 links_of() { grep -o '](\([^)#]*\)' "$1" | sed 's/^](//' | grep -v '^[a-z]*:' | sort -u; }
 for page in "$prefix"/share/doc/fbleprof/*.md; do
   for link in $(links_of "$page"); do
-    # The README is beside the documents here, and the manual where man finds it.
-    link=${link#docs/}
+    # The manual is where man finds it.
     case $link in ../preload/* | man/*) continue ;; esac
     check "${page##*/} names a file: $link" -e "$prefix/share/doc/fbleprof/$link"
   done
