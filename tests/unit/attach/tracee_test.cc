@@ -226,14 +226,18 @@ TEST_F(TraceeTest, AProcessThatIsKilledMeanwhileHasEnded) {
   EXPECT_EQ(bad->what, "it has ended");
 }
 
+// The calling thread cannot be stopped until the child is killed.
+void wait_for_vfork_child() {
+  if (vfork() != 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pause();
+  _exit(0);
+}
+
 // It stays traced, but no longer than this process lives.
 TEST_F(TraceeTest, AThreadThatDoesNotStopIsLeftAlone) {
   TracedChild child([] {
-    if (vfork() == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      pause();
-      _exit(0);
-    }
+    wait_for_vfork_child();
     return 0;
   });
   ASSERT_TRUE(child.is_in_state('D'));
@@ -248,11 +252,7 @@ TEST_F(TraceeTest, AThreadThatDoesNotStopIsLeftAlone) {
 TEST_F(TraceeTest, AThreadThatDoesNotStopIsNotTakenIfThereAreOthers) {
   TracedChild child([] {
     std::thread([] { sleep_until_told(); }).detach();
-    if (vfork() == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      pause();
-      _exit(0);
-    }
+    wait_for_vfork_child();
     return 0;
   });
   ASSERT_TRUE(child.is_in_state('D'));
