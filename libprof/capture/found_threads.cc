@@ -1,6 +1,5 @@
 #include "capture/found_threads.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <time.h>
 
@@ -102,12 +101,8 @@ bool read_threads() {
   }
 }
 
-// One reading of the directory can leave out a thread that runs, if another ends meanwhile.
-bool has_ended(std::uint32_t tid) {
-  return kernel_call(SYS_tgkill, kernel_call(SYS_getpid), tid, 0) == -ESRCH;
-}
-
 void forget_ended_threads() {
+  // One reading of the directory can leave out a thread that runs, if another ends meanwhile.
   for (std::uint32_t i = 0; i < seen_end; ++i) {
     if (seen[i].tid == 0 || seen[i].round == round || !has_ended(seen[i].tid)) continue;
     drop_timer(seen[i]);

@@ -1,5 +1,6 @@
 #include "capture/threads.h"
 
+#include <errno.h>
 #include <sys/prctl.h>
 
 #include "arch/kernel.h"
@@ -90,10 +91,6 @@ void let_hooks_look_up_in(ThreadState& thread, Slot* cache) {
   __atomic_store_n(&thread.hot->cache, cache, __ATOMIC_RELEASE);
 }
 
-bool is_alive(std::uint32_t tid) {
-  return kernel_call(SYS_tgkill, kernel_call(SYS_getpid), tid, 0) == 0;
-}
-
 // Gives the thread the cache and the timer that it should have now, if it has no timer. Threads
 // that are behind take their cache themselves.
 void follow_recording(ThreadState& thread) {
@@ -109,7 +106,7 @@ void follow_recording(ThreadState& thread) {
   }
   if (session.recording.load()) {
     const auto source = arm_timer(thread, kSamplingSignal, settings_copy.rate_hz, perf_allowed);
-    if (!thread.sampling_page && !thread.has_timer && is_alive(thread.tid)) {
+    if (!thread.sampling_page && !thread.has_timer && !has_ended(thread.tid)) {
       is_timer_lacking.store(true);
     }
     auto* header = session.arena.header();
@@ -442,6 +439,10 @@ void end_found_thread(std::uint32_t tid) {
     state.record->flags &= ~format::kThreadRunning;
     give_back(memory);
   }
+}
+
+bool has_ended(std::uint32_t tid) {
+  return kernel_call(SYS_tgkill, kernel_call(SYS_getpid), tid, 0) == -ESRCH;
 }
 
 bool take_lack_of_timers() { return is_timer_lacking.exchange(false); }

@@ -40,6 +40,9 @@ void end_found_thread(std::uint32_t tid);
 void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* argument),
                        void* argument);
 
+// Whether the process has no such thread any more.
+bool has_ended(std::uint32_t tid);
+
 // Whether a thread is not sampled since the last call: the system gave it neither an event nor a
 // timer.
 bool take_lack_of_timers();
