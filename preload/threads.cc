@@ -91,11 +91,7 @@ void note_creation(Start* start, bool is_created) {
 // A new thread inherits its creator's mask, unless its attributes have another. If the program
 // blocks the sampling signal, the kernel must do so, too: it may send one of the program's before
 // the thread's first instruction.
-template <typename Create>
-int with_mask_of_program(Create create) {
-  const capture::MaskOfProgram mask;
-  return create();
-}
+using InheritedMask = capture::MaskOfProgram;
 }  // namespace
 
 FBLEPROF_INTERPOSE int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
@@ -105,10 +101,9 @@ FBLEPROF_INTERPOSE int pthread_create(pthread_t* thread, const pthread_attr_t* a
     start->pthread_function = function;
     start->argument = argument;
   }
-  const int result = with_mask_of_program([=] {
-    return start ? original::pthread_create(thread, attributes, run_pthread, start)
-                 : original::pthread_create(thread, attributes, function, argument);
-  });
+  const InheritedMask mask;
+  const int result = start ? original::pthread_create(thread, attributes, run_pthread, start)
+                           : original::pthread_create(thread, attributes, function, argument);
   note_creation(start, result == 0);
   return result;
 }
@@ -119,10 +114,9 @@ FBLEPROF_INTERPOSE int thrd_create(thrd_t* thread, thrd_start_t function, void* 
     start->thrd_function = function;
     start->argument = argument;
   }
-  const int result = with_mask_of_program([=] {
-    return start ? original::thrd_create(thread, run_thrd, start)
-                 : original::thrd_create(thread, function, argument);
-  });
+  const InheritedMask mask;
+  const int result = start ? original::thrd_create(thread, run_thrd, start)
+                           : original::thrd_create(thread, function, argument);
   note_creation(start, result == thrd_success);
   return result;
 }
