@@ -121,8 +121,9 @@ bool enter_by_tail_call(const BusyGuard& guard, ThreadState& thread, const Call&
 //
 // A signal may interrupt a hook that is pushing an entry above this caller, and has not set the top
 // yet. If the handler's first call took the place of that entry, it would be on top when the hook
-// goes on. If the hook has written the entry, that is the caller here. If not, the call pushes two
-// entries: the hook writes over the first. As it must come here each time, it is not remembered.
+// goes on. If the hook has written the entry, that is the caller here. If not (`interrupted` is a
+// hook), the call pushes two entries: the hook writes over the first. As a handler's first call
+// must come here each time, it is not remembered.
 template <typename IsTailCall>
 void take_way(ThreadState& thread, const Call& call, const Step& step, Entry* top, Entry* caller,
               Ref function, const Interrupted& interrupted, IsTailCall is_tail_call) {
@@ -139,7 +140,7 @@ void take_way(ThreadState& thread, const Call& call, const Step& step, Entry* to
   const Word word = word_of(step.to, arch::kNoBlock);
   if (interrupted.is_known) {
     if (call.is_of_leaf()) return;
-    if (caller->word != interrupted.word) *++caller = {call.frame, word};
+    if (interrupted.is_hook) *++caller = {call.frame, word};
     push(thread, caller, call, word);
     return;
   }
@@ -163,12 +164,14 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   Interrupted interrupted;
   if (!caller) {
     caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp}, &interrupted);
-    if (interrupted.is_known && caller[1].word == interrupted.word) {
+    // Above the deepest entry so far all words are 0.
+    if (interrupted.is_hook && interrupted.word != 0 && caller[1].word == interrupted.word) {
       // The hook writes the word first, and may not have come to the frame.
       if (caller[1].frame <= frame || caller[1].frame > caller->frame) {
         caller[1].frame = caller->frame;
       }
       ++caller;
+      interrupted.is_hook = false;  // it has pushed its entry
     }
   }
   if (caller >= thread.hot->limit && !make_room(thread)) {

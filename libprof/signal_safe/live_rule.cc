@@ -42,6 +42,13 @@ bool may_be_part(const ThreadState& thread, format::Ref code, format::Ref whole)
          thread.session->code_map.is_part_of(code, whole);
 }
 
+// Whether the code at the address is a hook's own path, or a copy of it.
+bool is_in_hook(const ThreadState& thread, std::uint64_t pc) {
+  const auto begin = reinterpret_cast<std::uint64_t>(fbleprof_hooks_begin);
+  const auto end = reinterpret_cast<std::uint64_t>(fbleprof_hooks_end);
+  return (pc >= begin && pc < end) || thread.session->trampolines.holds_own_code(pc);
+}
+
 }  // namespace
 
 bool always_has_entry(const ThreadState& thread, format::Ref function) {
@@ -150,7 +157,11 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
     if (!walk.next()) break;
     const MachineState& state = walk.state();
     if (interrupted != nullptr && walk.is_interrupted() && state.registers != nullptr) {
-      *interrupted = {true, state.registers[arch::kGregPushed]};
+      interrupted->is_known = true;
+      if (is_in_hook(thread, state.pc)) {
+        interrupted->is_hook = true;
+        interrupted->word = state.registers[arch::kGregPushed];
+      }
     }
   }
   return top;

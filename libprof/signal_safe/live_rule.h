@@ -55,11 +55,11 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
 Entry* entry_of_left_out(const ThreadState& thread, Entry* top, format::Ref owner,
                          const StackWalk& walk);
 
-// What a signal has interrupted whose handler makes a call. A hook may have written the word to the
-// entry above the caller's already.
+// What a signal has interrupted whose handler makes a call.
 struct Interrupted {
   bool is_known = false;  // false: the call is not the first one of a handler, as far as known
-  Word word = 0;          // if a hook was interrupted that is pushing an entry: the entry's
+  bool is_hook = false;   // a hook, which may be pushing an entry above the caller's
+  Word word = 0;          // the word of that entry, if the hook has come to it
 };
 
 // The entry in whose context code without hooks calls a hook. Walks the machine stack from `at` to

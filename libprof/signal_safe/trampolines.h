@@ -31,6 +31,12 @@ class Trampolines {
 
   bool contains(std::uint64_t address) const { return region_of(address) != nullptr; }
 
+  // Whether the address lies in a region's own slots, where copies of hooks are.
+  bool holds_own_code(std::uint64_t address) const {
+    const Region* region = region_of(address);
+    return region != nullptr && address < region->functions;
+  }
+
   // The function whose trampoline the address lies in, or 0.
   std::uint64_t function_at(std::uint64_t address) const {
     const Region* region = region_of(address);

@@ -106,6 +106,12 @@ for mode in fentry mcountc cyg patchable; do
   done
 done
 
+for mode in fentry mcountc cyg cygclang patchable; do
+  begin "a signal in the deepest function, $mode"
+  same "$PROGRAMS/deepest.$mode"
+  expected
+done
+
 # Without hooks there are no counts, but the program must not notice either.
 for program in jumps throws coroutines; do
   begin "$program without hooks"

@@ -221,7 +221,7 @@ check "behind a branch" "$(entered load_behind_branch)" = 600
 check "before a breakpoint" "$(entered breakpoint)" = 300
 
 # These programs' expectations of their hooked builds hold for the plain builds.
-for program in notes jumps throws crowd; do
+for program in notes jumps throws crowd deepest; do
   begin "expected of $program"
   exactly program
   same "$PROGRAMS/$program.plain"
