@@ -11,6 +11,7 @@
 #include "capture/own_memory.h"
 #include "capture/signals.h"
 #include "plan/file_stamp.h"
+#include "signal_safe/close_from.h"
 #include "signal_safe/session.h"
 
 extern "C" long fbleprof_start_child(long flags, void* stack, void (*function)(void*),
@@ -164,7 +165,7 @@ void drop_handlers() {
 // not run here.
 void become_tool(void* argument) {
   const Job& job = *static_cast<const Job*>(argument);
-  kernel_call(SYS_close_range, 3, ~0u, 0);
+  signal_safe::close_from(3);
   drop_handlers();
   std::uint64_t none = 0;
   kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&none), 0, sizeof none);

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "close_from.h"
+#include "signal_safe/close_from.h"
 #include "waking.h"
 
 namespace fbleprof::preload {
@@ -254,7 +254,7 @@ FBLEPROF_WRAPPER(void, closefrom, Word first) {
   const int from = std::max(static_cast<int>(first), 0);
   forget_range(static_cast<unsigned>(from), ~0u);
   auto* function = next::closefrom.as<void(Word)>();
-  if (function == nullptr) return close_from(static_cast<unsigned>(from));
+  if (function == nullptr) return fbleprof::signal_safe::close_from(static_cast<unsigned>(from));
   function(first);
 }
 

@@ -44,6 +44,28 @@ begin "no timer at all"
 refused $perf=$EPERM $timer=$ENOSYS -- "$PROGRAMS/endings.fentry" return
 expected
 
+# Before Linux 5.9, without close_range. 217: getdents64, in case there is no /proc either.
+for closing in "436=$ENOSYS" "436=$ENOSYS 217=$ENOSYS"; do
+  begin "the tool that makes plans inherits no descriptor, refused: $closing"
+  printf '#!/bin/sh\nfor fd in 9 11; do [ -e /proc/self/fd/$fd ] && echo $fd; done\necho asked\n' >"$dir/tool"
+  sed -i "1a exec >>'$dir/asked'" "$dir/tool"
+  chmod +x "$dir/tool"
+  # shellcheck disable=SC2086
+  "$PROGRAMS/refusing.plain" $closing -- env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" FBLEPROF_EXACT=on \
+    FBLEPROF_EXACT_PLANS="$dir/plans" FBLEPROF_EXACT_TOOL="$dir/tool" \
+    "$PROGRAMS/endings.plain" return 9</dev/null 11</dev/null >/dev/null 2>&1
+  check "what it says" "$(sort -u "$dir/asked")" = asked
+done
+
+# membarrier, before code is changed that other threads may be in.
+for error in $EPERM $ENOSYS; do
+  for mode in fentry patchable; do
+    begin "refused: 324=$error, $mode"
+    refused "324=$error" -- "$PROGRAMS/threads.$mode" many
+    expected
+  done
+done
+
 # A processor with neither xsave nor AVX: vectors are kept with fxsave.
 begin "an older processor"
 if command -v qemu-x86_64 >/dev/null; then
@@ -76,8 +98,8 @@ if [ "$(id -u)" = 0 ] && unshare --mount --pid --fork --mount-proc true 2>/dev/n
   cp "$PROGRAMS/endings.fentry" "$PROGRAMS/processes.fentry" "$PROGRAMS/refusing.plain" "$LIB" "$dir"
   cat >"$dir/container" <<'END'
 #!/bin/bash
-# container DIRECTORY COMMAND...: only DIRECTORY is writable
-mount --bind "$1" "$1" && mount -o remount,ro / 2>/dev/null
+# container DIRECTORY COMMAND...: only DIRECTORY is writable. Without `bind`, the machine's own root would change.
+mount --bind "$1" "$1" && mount -o remount,bind,ro / && ! touch /usr/writable 2>/dev/null || exit 77
 shift
 exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"
 END
@@ -92,6 +114,7 @@ END
     run profiled -- "${inside[@]}" env LD_PRELOAD="$dir/${LIB##*/}" FBLEPROF_OUT="$profile" \
       "$dir/$how.fentry" $argument
     same_as_plain
+    check "its root is read-only" "$(cat "$dir/plain.status")" != 77
     check "the profile is theirs" "$(stat -c %U "$profile" 2>&1)" = nobody
     expected
   done

@@ -1,10 +1,10 @@
-// closefrom for a libc without it (glibc before 2.34), where a program can still find our wrapper.
+// close_range(first, ~0u, 0) as all kernels can do it: Linux has that call since 5.9.
 #pragma once
 
-namespace fbleprof::preload {
+namespace fbleprof::signal_safe {
 
 // Closes all descriptors of the process from `first`. Async-signal-safe, also in a child of vfork;
 // leaves errno as it is.
 void close_from(unsigned first);
 
-}  // namespace fbleprof::preload
+}  // namespace fbleprof::signal_safe

@@ -1,4 +1,4 @@
-#include "close_from.h"
+#include "signal_safe/close_from.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "arch/kernel.h"
 
-namespace fbleprof::preload {
+namespace fbleprof::signal_safe {
 namespace {
 
 using arch::kernel_call;
@@ -61,4 +61,4 @@ void close_from(unsigned first) {
   if (!close_listed(first)) close_each(first);
 }
 
-}  // namespace fbleprof::preload
+}  // namespace fbleprof::signal_safe
