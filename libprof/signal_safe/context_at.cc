@@ -155,18 +155,24 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
       if (!walk.next()) break;
       continue;
     }
+    // A signal has interrupted the call of a hook. The function's own frame is the same one.
+    const bool is_in_trampoline = session.trampolines.contains(walk.code_address());
     const Ref function = code.place_at(walk.code_address());
     if (is_on_stack) {
       // Entries between this frame and the previous one belong to neither, so they are dead.
       place.entry = filter_by_address(place.stack->gate, place.entry, sp);
-      if (is_frame_of(thread, place.entry, function, walk)) {
-        path.site_in_entry = walk.state().pc;
-        return path;
-      }
-      if (Entry* own = entry_of_left_out(thread, place.entry, function, walk)) {
+      if (Entry* own = entry_of_frame(thread, place.entry, function, walk)) {
         place.entry = own;
+        // The entry of a left-out function is its caller's, whose code this is not.
+        if (!code.is_left_out(function) && !is_in_trampoline) {
+          path.site_in_entry = walk.state().pc;
+        }
         return path;
       }
+    }
+    if (is_in_trampoline) {
+      if (!walk.next()) break;
+      continue;
     }
     if (scripts.is_active() && ends(path, add_script_frames(thread, place, scripts, walk))) {
       return path;

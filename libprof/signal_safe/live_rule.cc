@@ -87,6 +87,9 @@ bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref func
   return function_of(thread, entry) == function;
 }
 
+namespace {
+
+// Whether the entry was pushed for the walk's current frame, whose code belongs to `owner`.
 bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
                  const StackWalk& walk) {
   const std::uint64_t slot = entry->frame + FRAME_BIAS;
@@ -116,6 +119,24 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
          may_be_part(thread, owner, whole);
 }
 
+// Whether the walk's current frame is in a trampoline, and the entry is that of its function. A
+// hook for tail calls gives the callee the entry of the function that jumped: until then the entry
+// is that one's.
+bool is_frame_of_trampoline(const ThreadState& thread, const Entry* entry, const StackWalk& walk) {
+  if (entry->frame + FRAME_BIAS != walk.return_slot()) return false;
+  Session& session = *thread.session;
+  const auto* function = session.trampolines.rewritten_at(walk.code_address());
+  if (function == nullptr) return false;
+  const Entry* native = native_below(entry);
+  const auto is_of = [&](std::uint64_t code) {
+    return code != 0 && is_entry_of(thread, native, session.code_map.function_at(code));
+  };
+  return is_of(function->address) || is_of(function->jumps_from);
+}
+
+// The entry of a left-out function with a hook, whose frame is the walk's current one. The entry
+// has the context of the function's caller, so it is known by its frame: the first one pushed
+// there. Null: `owner` is another kind of function, or has no entry.
 Entry* entry_of_left_out(const ThreadState& thread, Entry* top, format::Ref owner,
                          const StackWalk& walk) {
   if (!is_left_out(thread, owner) || !has_hook(thread, owner)) return nullptr;
@@ -125,6 +146,20 @@ Entry* entry_of_left_out(const ThreadState& thread, Entry* top, format::Ref owne
     if (!newest_of_frame || entry->frame != newest_of_frame->frame) newest_of_frame = entry;
   }
   return newest_of_frame;
+}
+
+}  // namespace
+
+Entry* entry_of_frame(const ThreadState& thread, Entry* top, format::Ref owner,
+                      const StackWalk& walk) {
+  if (is_frame_of(thread, top, owner, walk) || is_frame_of_trampoline(thread, top, walk))
+    return top;
+  if (Entry* own = entry_of_left_out(thread, top, owner, walk)) return own;
+  // Callees that have ended may have left entries in the frame, above its stack pointer: the frame
+  // has arguments of a call at its end.
+  if (top->frame + FRAME_BIAS >= walk.return_slot()) return nullptr;
+  Entry* older = find_owner(thread, top, owner);
+  return older != nullptr && older->frame + FRAME_BIAS <= walk.return_slot() ? older : nullptr;
 }
 
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {
@@ -152,8 +187,7 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
     entry = filter_by_address(thread.current->gate, entry, walk.state().sp);
     if (is_gate(entry)) return entry;
     const format::Ref owner = thread.session->code_map.function_at(walk.code_address());
-    if (is_frame_of(thread, entry, owner, walk)) return entry;
-    if (Entry* own = entry_of_left_out(thread, entry, owner, walk)) return own;
+    if (Entry* own = entry_of_frame(thread, entry, owner, walk)) return own;
     if (!walk.next()) break;
     const MachineState& state = walk.state();
     if (interrupted != nullptr && walk.is_interrupted() && state.registers != nullptr) {

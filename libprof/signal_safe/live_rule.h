@@ -44,16 +44,10 @@ Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
 // an entry.
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner);
 
-// Whether the entry was pushed for the walk's current frame, whose code belongs to `owner`.
-bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
-                 const StackWalk& walk);
-
-// The entry of a left-out function with a hook, whose frame is the walk's current one. The entry
-// has the context of the function's caller, so it is known by its frame: the first one pushed
-// there. `top` is the newest entry that the frame's stack pointer leaves. Null: `owner` is another
-// kind of function, or has no entry.
-Entry* entry_of_left_out(const ThreadState& thread, Entry* top, format::Ref owner,
-                         const StackWalk& walk);
+// The entry that was pushed for the walk's current frame, whose code belongs to `owner`. `top` is
+// the newest entry that the frame's stack pointer leaves. Null: the frame has no entry.
+Entry* entry_of_frame(const ThreadState& thread, Entry* top, format::Ref owner,
+                      const StackWalk& walk);
 
 // What a signal has interrupted whose handler makes a call.
 struct Interrupted {

@@ -37,11 +37,16 @@ class Trampolines {
     return region != nullptr && address < region->functions;
   }
 
-  // The function whose trampoline the address lies in, or 0.
-  std::uint64_t function_at(std::uint64_t address) const {
+  // The function whose trampoline the address lies in, or null.
+  const arch::RewrittenFunction* rewritten_at(std::uint64_t address) const {
     const Region* region = region_of(address);
-    if (region == nullptr || address < region->functions) return 0;
-    const auto* function = record_of(slot_of(*region, address));
+    if (region == nullptr || address < region->functions) return nullptr;
+    return record_of(slot_of(*region, address));
+  }
+
+  // The same, as its address, or 0.
+  std::uint64_t function_at(std::uint64_t address) const {
+    const auto* function = rewritten_at(address);
     return function != nullptr ? function->address : 0;
   }
 

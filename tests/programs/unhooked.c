@@ -27,6 +27,24 @@ BLOCK void walker(void* root) {
   KEEP;
 }
 
+// A call with arguments on the stack: the entries of callees that have ended lie in their caller's
+// frame, above its stack pointer.
+static long given;
+BLOCK void before(long n) { given += n; }
+BLOCK void take(void) { ++given; }
+__attribute__((noinline)) UNHOOKED static long take_many(long a, long b, long c, long d, long e,
+                                                         long f, long g, long h, long i, long j,
+                                                         void (*function)(void)) {
+  function();
+  return a + b + c + d + e + f + g + h + i + j;
+}
+BLOCK void giver(long n) {
+  before(n);
+  given += take_many(n, n, n, n, n, n, given, given, given, given, take);
+  before(n);
+  KEEP;
+}
+
 static char from[1 << 16], to[1 << 16];
 BLOCK void copier(void) {
   for (int i = 0; i < 200; ++i) {
@@ -57,12 +75,15 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 3; ++i) tsearch(&keys[i], &root, compare);
   walker(root);
   use_once();
+  for (int i = 0; i < 50; ++i) giver(0);
 
   expect("main", "sorter", 1);
   expect("sorter", "compare", in_sort);
   expect("main", "compare", compared - in_sort);
   expect("walker", "visit", visited);
   expect("use_once", "initialise", initialised);
+  expect("giver", "before", 100);
+  expect("giver", "take", 50);
   fflush(stdout);
   while (cpu_ms() < ms) copier();
   return 0;
