@@ -1,98 +1,198 @@
-// A preloaded library that records, when the program exits, what it would leave to its successors:
+// A preloaded library that records, when the program ends, what it would leave to its successors:
 // descriptors, signals, timers, limits. WITNESS names the file. Lines that begin with "size" are
-// amounts; all others must be the same under a profiler.
+// amounts; all others must be the same under a profiler. A handler may end the program, so nothing
+// here allocates, except at the usual end.
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 static char path[4096];
 static pid_t owner;
+static volatile int is_confined;  // then the calls that we need may be forbidden
+static char text[1 << 20];
+static size_t length;
 
 __attribute__((constructor)) static void begin(void) {
   const char* name = getenv("WITNESS");
   if (!name) return;
+  // A program that this process executes is asked, too; children are not.
+  char number[16];
+  snprintf(number, sizeof number, "%d", (int)getpid());
+  const char* asked = getenv("WITNESS_PROCESS");
+  if (asked && strcmp(asked, number) != 0) return;
+  setenv("WITNESS_PROCESS", number, 1);
   snprintf(path, sizeof path, "%s", name);
   owner = getpid();
-  unsetenv("WITNESS");  // programs that this one executes are not asked
 }
 
-static void tell_descriptors(FILE* out) {
-  for (int fd = 0; fd < 256; ++fd) {
-    char link[64], name[256] = "";
-    if (fd == fileno(out) || fcntl(fd, F_GETFD) == -1) continue;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (readlink(link, name, sizeof name - 1) < 0) name[0] = 0;
-    char* number = strchr(name, '[');  // pipes and sockets
-    if (number) *number = 0;
-    fprintf(out, "descriptor %d %s %x %x\n", fd, fd < 3 ? "" : name, fcntl(fd, F_GETFD),
-            fcntl(fd, F_GETFL));
+__attribute__((format(printf, 1, 2))) static void tell(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int bytes = vsnprintf(text + length, sizeof text - length, format, arguments);
+  va_end(arguments);
+  if (bytes > 0 && length + bytes < sizeof text) length += bytes;
+}
+
+// The event that the recorder samples with may be open: it closes at an exec.
+static int is_recorders(int fd, const char* name) {
+  return fd > 255 && strcmp(name, "anon_inode:[perf_event]") == 0 &&
+         (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
+}
+
+static void tell_descriptor(int fd) {
+  char link[64], name[256] = "";
+  if (fcntl(fd, F_GETFD) == -1) return;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (readlink(link, name, sizeof name - 1) < 0) name[0] = 0;
+  if (is_recorders(fd, name)) return;
+  char* number = strchr(name, '[');  // pipes and sockets
+  if (number) *number = 0;
+  tell("descriptor %d %s %x %x\n", fd, fd < 3 ? "" : name, fcntl(fd, F_GETFD), fcntl(fd, F_GETFL));
+}
+
+static int compare_numbers(const void* a, const void* b) { return *(const int*)a - *(const int*)b; }
+
+static void tell_descriptors(void) {
+  enum { kMost = 4096 };
+  static int found[kMost];
+  static char buffer[4096] __attribute__((aligned(8)));
+  int count = 0;
+  const int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int fd = 0; directory < 0 && fd < 256; ++fd) tell_descriptor(fd);
+  if (directory < 0) return;
+  long bytes;
+  while ((bytes = syscall(SYS_getdents64, directory, buffer, sizeof buffer)) > 0) {
+    for (long at = 0; at < bytes;) {
+      const struct dirent64* entry = (const struct dirent64*)(buffer + at);
+      const int fd = entry->d_name[0] == '.' ? directory : atoi(entry->d_name);
+      if (fd != directory && count < kMost) found[count++] = fd;
+      at += entry->d_reclen;
+    }
   }
+  close(directory);
+  qsort(found, count, sizeof found[0], compare_numbers);
+  for (int i = 0; i < count; ++i) tell_descriptor(found[i]);
 }
 
-static void tell_signals(FILE* out) {
+static void tell_signals(void) {
   sigset_t blocked, pending;
   sigprocmask(SIG_BLOCK, NULL, &blocked);
   sigpending(&pending);
   for (int number = 1; number <= SIGRTMAX; ++number) {
     struct sigaction action;
     if (sigaction(number, NULL, &action) != 0) continue;
-    fprintf(out, "signal %d %s %x %d %d\n", number,
-            action.sa_handler == SIG_DFL   ? "default"
-            : action.sa_handler == SIG_IGN ? "ignored"
-                                           : "handled",
-            (unsigned)action.sa_flags & ~0x04000000u, sigismember(&blocked, number),
-            sigismember(&pending, number));
+    unsigned long mask = 0;
+    for (int other = 1; other < 64; ++other) {
+      if (sigismember(&action.sa_mask, other) == 1) mask |= 1ul << other;
+    }
+    tell("signal %d %s %x %lx %d %d\n", number,
+         action.sa_handler == SIG_DFL   ? "default"
+         : action.sa_handler == SIG_IGN ? "ignored"
+                                        : "handled",
+         (unsigned)action.sa_flags & ~0x04000000u, mask, sigismember(&blocked, number),
+         sigismember(&pending, number));
   }
   stack_t stack;
   if (sigaltstack(NULL, &stack) == 0) {
-    fprintf(out, "signal stack %d %zu\n", stack.ss_flags, stack.ss_size);
+    tell("signal stack %d %zu\n", stack.ss_flags, stack.ss_size);
   }
 }
 
-static void tell_rest(FILE* out) {
+static void tell_arenas(void) {
+  char* info = NULL;
+  size_t size = 0;
+  FILE* memory = open_memstream(&info, &size);
+  malloc_info(0, memory);
+  fclose(memory);
+  int arenas = 0;
+  for (const char* at = info; (at = strstr(at, "<heap")) != NULL; ++at) ++arenas;
+  free(info);
+  tell("arenas %d\n", arenas);
+}
+
+static void tell_rest(void) {
   for (int which = 0; which < 3; ++which) {
     struct itimerval timer = {0};
     getitimer((__itimer_which_t)which, &timer);
-    fprintf(out, "timer %d %ld\n", which, (long)timer.it_interval.tv_usec);
+    tell("timer %d %ld\n", which, (long)timer.it_interval.tv_usec);
   }
   for (int resource = 0; resource < RLIM_NLIMITS; ++resource) {
     struct rlimit limit;
     if (getrlimit((__rlimit_resource_t)resource, &limit) != 0) continue;
-    fprintf(out, "limit %d %lx %lx\n", resource, limit.rlim_cur, limit.rlim_max);
+    tell("limit %d %lx %lx\n", resource, limit.rlim_cur, limit.rlim_max);
   }
   const mode_t mask = umask(0);
   umask(mask);
-  fprintf(out, "umask %o\n", mask);
-  char line[512], *text = NULL;
-  size_t size = 0;
-  FILE* memory = open_memstream(&text, &size);
-  malloc_info(0, memory);
-  fclose(memory);
-  int arenas = 0;
-  for (const char* at = text; (at = strstr(at, "<heap")) != NULL; ++at) ++arenas;
-  free(text);
-  fprintf(out, "arenas %d\n", arenas);
-  FILE* maps = fopen("/proc/self/maps", "r");
-  long mappings = 0;
-  while (maps && fgets(line, sizeof line, maps)) ++mappings;
-  if (maps) fclose(maps);
-  fprintf(out, "size mappings %ld\n", mappings);
+  tell("umask %o\n", mask);
+  static char buffer[65536];
+  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  long mappings = 0, bytes;
+  while ((bytes = read(maps, buffer, sizeof buffer)) > 0) {
+    for (long i = 0; i < bytes; ++i) mappings += buffer[i] == '\n';
+  }
+  if (maps >= 0) close(maps);
+  tell("size mappings %ld\n", mappings);
 }
 
-__attribute__((destructor)) static void end(void) {
-  if (!path[0] || getpid() != owner) return;
-  FILE* out = fopen(path, "we");
-  if (!out) return;
-  tell_descriptors(out);
-  tell_signals(out);
-  tell_rest(out);
-  fclose(out);
+enum Then { kUsualEnd, kSuddenEnd };
+
+static void witness(enum Then then) {
+  if (!path[0] || getpid() != owner || is_confined) return;
+  length = 0;
+  tell_descriptors();
+  tell_signals();
+  if (then == kUsualEnd) tell_arenas();
+  tell_rest();
+  const int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (out < 0) return;
+  if (write(out, text, length) < 0) unlink(path);
+  close(out);
+}
+
+__attribute__((destructor)) static void end(void) { witness(kUsualEnd); }
+
+#define NEXT(name, type) ((type)dlsym(RTLD_NEXT, #name))
+
+// The file of another end would be of another moment.
+#define ENDS(name)                     \
+  void name(int status) {              \
+    witness(kSuddenEnd);               \
+    NEXT(name, void (*)(int))(status); \
+    __builtin_unreachable();           \
+  }
+ENDS(_exit)
+ENDS(_Exit)
+ENDS(quick_exit)
+
+int prctl(int option, ...) {
+  unsigned long more[4];
+  va_list arguments;
+  va_start(arguments, option);
+  for (int i = 0; i < 4; ++i) more[i] = va_arg(arguments, unsigned long);
+  va_end(arguments);
+  if (option == PR_SET_SECCOMP) is_confined = 1;
+  return NEXT(prctl, int (*)(int, ...))(option, more[0], more[1], more[2], more[3]);
+}
+long syscall(long number, ...) {
+  long more[6];
+  va_list arguments;
+  va_start(arguments, number);
+  for (int i = 0; i < 6; ++i) more[i] = va_arg(arguments, long);
+  va_end(arguments);
+  if (number == SYS_seccomp || (number == SYS_prctl && more[0] == PR_SET_SECCOMP)) is_confined = 1;
+  return NEXT(syscall, long (*)(long, ...))(number, more[0], more[1], more[2], more[3], more[4],
+                                            more[5]);
 }
