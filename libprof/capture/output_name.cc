@@ -111,7 +111,8 @@ bool may_be_written(const File& file) {
   return false;
 }
 
-// kTaken: the file belongs to a live process, or to one of this run that has ended.
+// kTaken: the file belongs to a live process, or to one of this run that has ended. kTrivial: to
+// this process, which ran nothing of note before its exec.
 enum class Occupant { kNone, kTaken, kFinished, kTrivial, kRefused };
 
 Occupant occupant_of(const File& file, const format::Header& header, std::uint64_t run_start_ns) {
@@ -126,11 +127,13 @@ Occupant occupant_of(const File& file, const format::Header& header, std::uint64
   if (header.pid_namespace != pid_namespace()) {
     return may_be_written(file) ? Occupant::kTaken : ended;
   }
-  if (header.pid == own_pid() && header.state == format::State::kExeced &&
-      (header.flags & format::kHeaderTrivial)) {
+  const std::uint64_t start = process_start_ticks(header.pid);
+  // The process of an earlier run may have had our pid: in a container, the same one each time.
+  // Both starts are 0 where there is no /proc.
+  if (header.pid == own_pid() && start == header.process_start_ticks &&
+      header.state == format::State::kExeced && (header.flags & format::kHeaderTrivial)) {
     return Occupant::kTrivial;
   }
-  const std::uint64_t start = process_start_ticks(header.pid);
   return start != 0 && start == header.process_start_ticks ? Occupant::kTaken : ended;
 }
 
@@ -370,7 +373,12 @@ bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, boo
 
 void uncount_child(const OutputName& name) {
   format::Header* base = map_base_header(name);
-  if (base) __atomic_fetch_sub(&base->children, 1, __ATOMIC_RELAXED);
+  if (!base) return;
+  // Not below 0, which would be more than any number of children.
+  auto counted = __atomic_load_n(&base->children, __ATOMIC_RELAXED);
+  while (counted != 0 && !__atomic_compare_exchange_n(&base->children, &counted, counted - 1, true,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
   unmap_base_header(base);
 }
 

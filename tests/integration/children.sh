@@ -99,6 +99,24 @@ for case in "20 commands that do nothing" "5 commands that compute"; do
   check "as many are counted" "$(counted)" = "$files"
 done
 
+# As in a container that is started again: after a moment, the kernel gives its namespace the number
+# of the former. The child that execs what cannot be recorded leaves a profile of nothing.
+begin "a run with the process ids of the one before"
+if unshare -Urpf --mount-proc true 2>/dev/null; then
+  echo 'int main(void) { return 0; }' | gcc -xc -static -o "$dir/unrecorded" - || fail "it does not build"
+  cp "$PROGRAMS/phases.plain" "$dir/worker"
+  mkdir "$dir/profiles"
+  for run in first second; do
+    (cd "$dir" && unshare -Urpf --mount-proc "$FBLE_PROF" -o "$dir/profiles/mlmon.out" \
+      bash -c './unrecorded; ./worker 0.2 >/dev/null; :' 2>"$dir/err") || fail "the $run run: $(cat "$dir/err")"
+    check "children of the $run run" "$(find "$dir/profiles" -name 'mlmon.out.*[0-9]' | wc -l)" = 2
+    check "as many are counted" "$(counted)" = 2
+    sleep 0.5
+  done
+else
+  skip "no namespaces"
+fi
+
 begin "a directory without profiles"
 "$REPORT" "$dir/plain" >"$dir/out" 2>"$dir/err"
 check "status" $? = 2

@@ -272,6 +272,32 @@ TEST_F(SettledName, AChildThatExecsBeforeAnythingRanIsCountedOnce) {
   EXPECT_EQ(name.base_header->children, 0u);
 }
 
+TEST_F(SettledName, WhatAnEarlierProcessOfOurPidLeftAtAnExecIsNotOurs) {
+  Header first = live();
+  first.pid = static_cast<std::uint32_t>(getppid());
+  first.process_start_ticks = process_start_ticks(first.pid);
+  write("mlmon.out", first);
+  Header header = live();
+  header.state = State::kExeced;
+  header.flags = format::kHeaderTrivial;
+  header.process_start_ticks -= 1;
+  write(with_pid("mlmon.out"), header);
+  EXPECT_EQ(settled("mlmon.out"), with_pid("mlmon.out"));
+  EXPECT_EQ(children_of("mlmon.out"), 1u);
+  EXPECT_TRUE(fs::exists(path_of(with_pid("mlmon.out") + ".old")));
+}
+
+TEST_F(SettledName, NoMoreChildrenAreTakenBackThanWereCounted) {
+  write("mlmon.out", live());
+  OutputName name;
+  name.base_path = Path{path_of("mlmon.out").c_str()};
+  struct stat status {};
+  ASSERT_EQ(stat(path_of("mlmon.out").c_str(), &status), 0);
+  name.base = FileIdentity::of(status);
+  uncount_child(name);
+  EXPECT_EQ(children_of("mlmon.out"), 0u);
+}
+
 TEST_F(SettledName, OfAChildHasOneCount) {
   const auto settled_of_child = [this] {
     OutputName name;
