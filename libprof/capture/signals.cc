@@ -38,6 +38,18 @@ __thread long mask_set_by __attribute__((tls_model("initial-exec"))) = 0;
 __thread bool program_blocks __attribute__((tls_model("initial-exec"))) = false;
 __thread bool program_has_pending __attribute__((tls_model("initial-exec"))) = false;
 __thread siginfo_t pending_info __attribute__((tls_model("initial-exec")));
+// In how many threads the program blocks the signal. One that ends so stays counted.
+int blocking_threads = 0;
+
+void set_program_blocks(bool blocks) {
+  if (program_blocks == blocks) return;
+  program_blocks = blocks;
+  __atomic_fetch_add(&blocking_threads, blocks ? 1 : -1, __ATOMIC_RELAXED);
+}
+
+bool do_other_threads_block() {
+  return __atomic_load_n(&blocking_threads, __ATOMIC_RELAXED) > (program_blocks ? 1 : 0);
+}
 
 std::uint64_t change_mask(int how, std::uint64_t bits) {
   std::uint64_t old = 0;
@@ -104,7 +116,7 @@ void follow_stack_of_program() {
 void reset_program_action() {
   if (is_owner()) {
     program_action = {};
-    follow_stack_of_program();
+    if (may_sample) follow_stack_of_program();
   } else {
     const struct sigaction default_action {};
     set_in_kernel(default_action);
@@ -141,12 +153,15 @@ __attribute__((noinline)) void deliver_to_program(int number, siginfo_t* info, v
     return;
   }
   const struct sigaction action = program_action;
-  // Our handler runs with all signals blocked; the program's, with those that the program chose.
-  const auto* interrupted =
-      reinterpret_cast<const std::uint64_t*>(&static_cast<const ucontext_t*>(context)->uc_sigmask);
-  const auto* asked = reinterpret_cast<const std::uint64_t*>(&action.sa_mask);
-  change_mask(SIG_SETMASK,
-              *interrupted | *asked | (action.sa_flags & SA_NODEFER ? 0 : kSamplingBit));
+  // Our handler runs with all signals blocked; the program's, with those that the program chose. In
+  // a confined program ours does, too (stand_in_front).
+  if (may_sample || !(is_handled(action) || is_ignored(action))) {
+    const auto* interrupted = reinterpret_cast<const std::uint64_t*>(
+        &static_cast<const ucontext_t*>(context)->uc_sigmask);
+    const auto* asked = reinterpret_cast<const std::uint64_t*>(&action.sa_mask);
+    change_mask(SIG_SETMASK,
+                *interrupted | *asked | (action.sa_flags & SA_NODEFER ? 0 : kSamplingBit));
+  }
   if (action.sa_flags & SA_SIGINFO) {
     if (action.sa_flags & SA_RESETHAND) reset_program_action();
     action.sa_sigaction(number, info, context);
@@ -248,6 +263,7 @@ FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context)
     errno = saved_errno;
     return;
   }
+  if (!may_sample) return;  // one that was on its way when the program confined itself
   // Before the time is charged: recording may be over.
   signal_safe::Session& session = signal_safe::session;
   if (session.arena.base() && session.has_orders()) session.obey();
@@ -324,11 +340,12 @@ void own_signals_in_child() {
   if (!installed) return;
   owner = kernel_call(SYS_getpid);
   program_has_pending = false;  // a child starts without pending signals
+  blocking_threads = program_blocks ? 1 : 0;
   // What the child set before it was noticed, the kernel has.
   if (mask_set_by != owner) return;
   mask_set_by = 0;
   if (!is_own(set_in_kernel(nullptr))) install_handler();
-  program_blocks = (change_mask(SIG_BLOCK, 0) & kSamplingBit) != 0;
+  set_program_blocks((change_mask(SIG_BLOCK, 0) & kSamplingBit) != 0);
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
@@ -340,21 +357,45 @@ void stop_asking_who_owns_signals() {
 bool may_samples_come() { return may_sample; }
 
 namespace {
-// From here on the kernel's view of the calling thread is the program's.
-void give_mask_back() {
-  if (program_blocks) change_mask(SIG_BLOCK, kSamplingBit);
+void send_pending() {
   if (!program_has_pending) return;
   program_has_pending = false;
   kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid),
               kSamplingSignal, reinterpret_cast<long>(&pending_info));
 }
+
+// From here on the kernel's view of the calling thread is the program's.
+void give_mask_back() {
+  if (program_blocks) change_mask(SIG_BLOCK, kSamplingBit);
+  send_pending();
+}
+
+// The kernel knows nothing of what other threads block, and only they can tell it. As long as one
+// does, our handler stays in a confined program, in front of the program's: with its mask and
+// flags, because a call that changes the mask may be forbidden. False, with errno, if the kernel
+// does not take it.
+bool stand_in_front(const struct sigaction& action) {
+  struct sigaction front = from_kernel(own_action);
+  if (is_handled(action)) {
+    front = action;
+    front.sa_sigaction = on_signal;
+    front.sa_flags = (front.sa_flags | SA_SIGINFO) & ~static_cast<int>(SA_RESETHAND);
+  }
+  return set_kernel_action(kSamplingSignal, &front, nullptr) == 0;
+}
 }  // namespace
 
 void leave_signal_to_confined_program() {
-  // A sample that is still on its way must not end the program.
+  // Under the default action, a sample that is still on its way must not end the program.
   if (!installed || !(is_handled(program_action) || is_ignored(program_action))) return;
+  const bool is_there = is_own(set_in_kernel(nullptr));
+  if (is_there && do_other_threads_block()) {
+    stand_in_front(program_action);
+    if (!program_blocks) send_pending();
+    return;
+  }
   give_mask_back();
-  if (!is_own(set_in_kernel(nullptr))) return;
+  if (!is_there) return;
   installed = false;
   set_kernel_action(kSamplingSignal, &program_action, nullptr);  // with libc's way back
 }
@@ -415,7 +456,10 @@ int set_program_action(const struct sigaction* action, struct sigaction* old) {
     return 0;
   }
   const struct sigaction before = program_action;
-  if (action && !may_sample) {
+  if (action && !may_sample && do_other_threads_block()) {
+    if (!stand_in_front(*action)) return -1;
+    program_action = *action;
+  } else if (action && !may_sample) {
     // The samples that were on their way have come.
     give_mask_back();
     if (set_kernel_action(kSamplingSignal, action, nullptr) != 0) return -1;
@@ -455,9 +499,9 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
   if (result != 0) return result;
   if (set && !(is_kernels && is_held && how != SIG_UNBLOCK)) {
     if (how == SIG_SETMASK) {
-      program_blocks = is_held;
+      set_program_blocks(is_held);
     } else if (is_held) {
-      program_blocks = how == SIG_BLOCK;
+      set_program_blocks(how == SIG_BLOCK);
     }
   }
   if (old && blocked_before) sigaddset(old, kSamplingSignal);
@@ -544,14 +588,15 @@ void take_back_from_next_program() {
 
 void hand_over_from_found_thread() {
   if (!installed) return;
-  program_blocks = (change_mask(SIG_BLOCK, kSamplingBit) & kSamplingBit) != 0;
+  set_program_blocks((change_mask(SIG_BLOCK, kSamplingBit) & kSamplingBit) != 0);
   drain_pending();
   hand_over_to_next_program();
 }
 
 void take_back_in_found_thread() {
   if (!installed) return;
-  program_blocks = program_has_pending = false;
+  set_program_blocks(false);
+  program_has_pending = false;
   // The program may have set another action, which is its own.
   if (is_ignored(program_action)) install_handler();
 }
@@ -584,7 +629,7 @@ AllSignalsBlocked::~AllSignalsBlocked() { change_mask(SIG_SETMASK, old_mask_); }
 void open_mask_of_thread() {
   // A signal that is pending is delivered when the mask is opened; by then the handler knows
   // whether the program may have it.
-  if (change_mask(SIG_BLOCK, 0) & kSamplingBit) program_blocks = true;
+  if (change_mask(SIG_BLOCK, 0) & kSamplingBit) set_program_blocks(true);
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 

@@ -44,7 +44,8 @@ void stop_asking_who_owns_signals();
 // against them.
 bool may_samples_come();
 // Before that: a handler of the program's for the sampling signal, or its being ignored, becomes
-// the kernel's action. The calling thread's mask is the program's; other threads' stay open.
+// the kernel's action, and the calling thread's mask is the program's. Not while other threads
+// block the signal in the program's view: their masks stay open, and our handler stays.
 void leave_signal_to_confined_program();
 // True while the program has set an action or uses the signal: then assume nothing about it.
 bool handler_is_installed();

@@ -73,8 +73,8 @@ expected
 
 for mode in fentry plain; do
   for verdict in errno kill; do
-    for how in fault abort signal actions own-signal handler-later wait-for-signal thread thread-with-mask \
-      timer-thread ends close descriptor fiber signal-stack; do
+    for how in fault abort signal actions own-signal handler-later blocked-elsewhere \
+      blocked-elsewhere-later wait-for-signal thread thread-with-mask timer-thread ends close descriptor fiber signal-stack; do
       begin "confined, $verdict: $how $mode"
       [ $how != close ] || settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
       same timeout 20 "$PROGRAMS/confined.$mode" $verdict $how

@@ -1,6 +1,8 @@
 // What programs do after they have confined themselves by seccomp. The filter allows what libc
 // needs for that, and nothing of ours. argv[1]: kill (the forbidden kills) | errno (it fails)
 // argv[2]: fault | abort | signal | actions | own-signal | profiling-signal | handler-later |
+//          blocked-elsewhere, blocked-elsewhere-later (by another thread; the handler is set before
+//          or later) |
 //          wait-for-signal | thread | thread-with-mask | timer-thread | ends | close | descriptor |
 //          fiber | signal-stack | first-process | refused (the filter is) |
 //          mask (all is allowed) |
@@ -115,6 +117,25 @@ static void* raises(void* unused) {
   return unused;
 }
 
+static volatile int blocking_thread, is_sent, is_seen;
+static void* waits_blocked(void* unused) {
+  sigset_t profiling, pending;
+  int came = 0;
+  sigemptyset(&profiling);
+  sigaddset(&profiling, SIGPROF);
+  pthread_sigmask(SIG_BLOCK, &profiling, NULL);
+  blocking_thread = (int)syscall(SYS_gettid);
+  while (!is_sent) {
+  }
+  sigpending(&pending);
+  say(sigismember(&pending, SIGPROF) == 1 ? "pending\n" : "not pending\n");
+  if (sigwait(&profiling, &came) == 0 && came == SIGPROF) say("came\n");
+  is_seen = 1;
+  for (;;) {
+  }
+  return unused;
+}
+
 static ucontext_t of_main, of_fiber;
 static char fiber_stack[1 << 16] __attribute__((aligned(16))), signal_stack[4 << 20];
 static void runs_in_fiber(void) {
@@ -147,6 +168,7 @@ int main(int argc, char** argv) {
   const int of_abort[] = {SYS_rt_sigprocmask, SYS_gettid, SYS_getpid, SYS_tgkill};
   const int of_waits[] = {SYS_rt_sigtimedwait, SYS_rt_sigpending};
   const int of_timers[] = {SYS_timer_settime, SYS_clock_nanosleep, SYS_rt_sigtimedwait};
+  const int of_blocking[] = {SYS_rt_sigaction, SYS_tgkill, SYS_rt_sigpending, SYS_rt_sigtimedwait};
   const int of_others[] = {SYS_execveat, SYS_sigaltstack};
 #define ALLOW(list) \
   for (unsigned i = 0; i < sizeof list / sizeof *list; ++i) allowed[count++] = list[i]
@@ -156,6 +178,8 @@ int main(int argc, char** argv) {
   if (is_of(how, kRaises)) ALLOW(of_abort);
   if (is_of(how, kRaises)) ALLOW(of_waits);
   if (!strcmp(how, "timer-thread")) ALLOW(of_timers);
+  const int is_blocked_elsewhere = !strncmp(how, "blocked-elsewhere", 17);
+  if (is_blocked_elsewhere) ALLOW(of_blocking);
   if (!strcmp(how, "profiling-signal")) allowed[count++] = SYS_kill;
   if (!strcmp(how, "fiber")) allowed[count++] = SYS_rt_sigprocmask;
   ALLOW(of_others);
@@ -164,7 +188,7 @@ int main(int argc, char** argv) {
 
   if (!strcmp(how, "refused")) return refused();
   if (!strncmp(how, "dispatch", 8)) return dispatched(!strcmp(how, "dispatch-by-number"));
-  if (!strcmp(how, "own-signal")) signal(SIGPROF, on_signal);
+  if (!strcmp(how, "own-signal") || !strcmp(how, "blocked-elsewhere")) signal(SIGPROF, on_signal);
   if (!strcmp(how, "first-process")) {
     if (unshare(CLONE_NEWPID) != 0) return 77;
     fflush(stdout);
@@ -182,6 +206,11 @@ int main(int argc, char** argv) {
   void* result = NULL;
   if (pipe(ends) != 0) return 1;
   if (!strcmp(how, "ends")) pthread_create(&thread, NULL, works, ends);
+  if (is_blocked_elsewhere) {
+    if (pthread_create(&thread, NULL, waits_blocked, NULL) != 0) return 1;
+    while (blocking_thread == 0) {
+    }
+  }
   sigset_t profiling;
   sigemptyset(&profiling);
   sigaddset(&profiling, SIGPROF);
@@ -207,6 +236,14 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "handler-later")) {
     signal(SIGPROF, on_signal);
     kill(self, SIGPROF);
+  }
+  if (is_blocked_elsewhere) {
+    if (!strcmp(how, "blocked-elsewhere-later")) signal(SIGPROF, on_signal);
+    syscall(SYS_tgkill, self, blocking_thread, SIGPROF);
+    is_sent = 1;
+    while (!is_seen) {
+    }
+    syscall(SYS_tgkill, self, self, SIGPROF);
   }
   if (!strcmp(how, "wait-for-signal")) {
     int came = 0;
