@@ -35,8 +35,8 @@ using signal_safe::ThreadState;
 
 namespace {
 
-// The child's inheritance: the parent's file, still mapped here, and the shadow stack of the thread
-// that forked.
+// The child's inheritance: the parent's file, still mapped here, and the shadow stack and the
+// signal stack of the thread that forked.
 class Inheritance {
  public:
   explicit Inheritance(const ThreadState* thread) {
@@ -46,10 +46,12 @@ class Inheritance {
       top_ = thread->current == &stack ? fbleprof_hot.top : stack.saved_top;
       bounds_ = {stack.low, stack.high};
     }
+    signal_stack_ = signal_stack_of_this_thread();
     file_.adopt(session.arena.base(), session.arena.cap_bytes(), 0);
   }
 
   StackBounds bounds() const { return bounds_; }
+  StackBounds signal_stack() const { return signal_stack_; }
   signal_safe::Arena& file() { return file_; }
 
   // The parent's blocks keep their numbers, because the program holds them.
@@ -137,7 +139,7 @@ class Inheritance {
   signal_safe::Arena file_;
   const Entry* gate_ = nullptr;
   const Entry* top_ = nullptr;
-  StackBounds bounds_;
+  StackBounds bounds_, signal_stack_;
 };
 
 // A forked child that cannot have a profile is not recorded. The parent's file is mapped here too,
@@ -246,6 +248,10 @@ void become_own_process(ThreadState* inherited) {
     watch_cleared_signals();
   }
   attach_this_thread(inheritance.bounds(), 0);
+  // The kernel keeps it across a fork.
+  if (const StackBounds stack = inheritance.signal_stack(); stack.high != 0) {
+    note_signal_stack(reinterpret_cast<void*>(stack.low), stack.high - stack.low);
+  }
   inheritance.replay_stack();
   inheritance.release();
   session.arena.header()->state = format::State::kLive;

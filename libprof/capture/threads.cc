@@ -476,8 +476,15 @@ void leave_out_of(Stack& around, const Stack& stack) {
 }
 }  // namespace
 
+StackBounds signal_stack_of_this_thread() {
+  if (!fbleprof_hot.top && !is_this_left_out()) return {};
+  const Stack& stack = fbleprof_hot.self->signal_stack;
+  return {stack.low, stack.high};
+}
+
 void note_signal_stack(void* base, std::uint64_t bytes) {
-  if (!fbleprof_hot.top) return;
+  // A thread that is left out may get a name that is kept.
+  if (!fbleprof_hot.top && !is_this_left_out()) return;
   ThreadState& state = *fbleprof_hot.self;
   ThreadMemory* memory = memory_of(&state);
   SamplingBlocked guard;

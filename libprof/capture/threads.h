@@ -62,8 +62,10 @@ void note_own_name();
 // Charges the calling thread's time up to now. Async-signal-safe.
 void charge_rest_of_this_thread();
 
-// The program has set an alternate signal stack for this thread.
+// The program has set an alternate signal stack for this thread, which may be one that is left out.
 void note_signal_stack(void* base, std::uint64_t bytes);
+// What was noted for this thread; 0, 0: none.
+StackBounds signal_stack_of_this_thread();
 
 // Leaves the attaching of threads to found_threads.h. `tell_end_of_thread`: makes the calling
 // thread call detach_this_thread when it ends; null: that is not possible.

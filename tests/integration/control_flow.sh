@@ -79,6 +79,14 @@ for mode in fentry mcountc cyg cygclang; do
     share=$(share on_alternate | cut -d. -f1)
     check "time on the alternate stack is charged there ($share %)" "$share" -ge 90
   done
+  begin "alternate stack of a forked child's parent $mode"
+  same "$PROGRAMS/altstack.$mode" forked
+  verified "$profile"
+  expected "$(find "$dir" -name 'mlmon.out.*')"
+  begin "alternate stack of a thread that is recorded later $mode"
+  settings=(FBLEPROF_THREADS=recorded)
+  same "$PROGRAMS/altstack.$mode" named
+  expected
   begin "alternate stack too small $mode"
   same "$PROGRAMS/altstack.$mode" useless
   verified "$profile"

@@ -1,7 +1,9 @@
 // A handler on an alternate stack that lies below or above the thread's own stack or inside it, or
 // is small. The handler calls blocks and burns CPU time, so that samples hit it there.
-// argv[1]: below | above | inside | main (inside that of the first thread) | tiny | useless, too
-// small for any handler: nothing is to run there.
+// argv[1]: below | above | inside | main (inside that of the first thread) | forked (the same, in a
+// child of the process that set it) | named (inside; then the thread gets a name, "recorded") |
+// tiny | useless, too small for any handler: nothing is to run there.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -44,13 +46,17 @@ BLOCK void raiser(int depth) {
 BLOCK void after(void) { sink = sink + 1; }
 
 enum { kTimes = 100 };
-BLOCK void* run(void* unused) {
-  (void)unused;
+static int is_named, is_forked;
+static void set_stack(void) {
   stack_t stack;
   memset(&stack, 0, sizeof stack);
   stack.ss_sp = alternate;
   stack.ss_size = alternate_end - alternate;
   if (sigaltstack(&stack, NULL) != 0) abort();
+}
+BLOCK void* run(void* unused) {
+  (void)unused;
+  if (!is_named && !is_forked) set_stack();
   for (int i = 0; i < kTimes; ++i) {
     raiser(5);
     after();
@@ -62,6 +68,14 @@ BLOCK void* run_inside(void* unused) {
   char local[1 << 16];
   alternate = local;
   alternate_end = local + sizeof local;
+  if (is_named || is_forked) set_stack();
+  if (is_named) pthread_setname_np(pthread_self(), "recorded");
+  const pid_t child = is_forked ? fork() : 0;
+  if (child != 0) {
+    int status = 1;
+    waitpid(child, &status, 0);
+    exit(status != 0);
+  }
   run(unused);
   const stack_t none = {.ss_flags = SS_DISABLE};
   sigaltstack(&none, NULL);
@@ -134,7 +148,10 @@ int main(int argc, char** argv) {
   pthread_attr_t attributes;
   pthread_t thread;
   pthread_attr_init(&attributes);
-  const int is_main = !strcmp(where, "main"), is_inside = is_main || !strcmp(where, "inside");
+  is_forked = !strcmp(where, "forked");
+  is_named = !strcmp(where, "named");
+  const int is_main = is_forked || !strcmp(where, "main");
+  const int is_inside = is_main || is_named || !strcmp(where, "inside");
   if (pthread_attr_setstack(&attributes, stack, stack_bytes) != 0) return 1;
   if (is_main) run_inside(NULL);
   if (!is_main && pthread_create(&thread, &attributes, is_inside ? run_inside : run, NULL) != 0) {
@@ -142,8 +159,10 @@ int main(int argc, char** argv) {
   }
   if (!is_main) pthread_join(thread, NULL);
   printf("off the alternate stack: %d\n", off_stack);
-  expect("run_inside", "run", is_inside);
-  expect("run_inside", "raiser", is_inside);
+  if (!is_named) {
+    expect("run_inside", "run", is_inside);
+    expect("run_inside", "raiser", is_inside);
+  }
   expect("run", "raiser", kTimes);
   expect("raiser", "raiser", 4 * kTimes);
   expect("raiser", "on_signal", kTimes + is_inside);
