@@ -11,6 +11,8 @@
 #include "arch/kernel.h"
 #include "capture/own_memory.h"
 #include "capture/threads.h"
+#include "format/references.h"
+#include "format/site.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/profile_switch.h"
 
@@ -208,15 +210,13 @@ class Copy {
     header().used_bytes = bytes_;
     finish_records();
     drop_newer();
+    clear_marks();
     // Not those of the program's own file, where threads have trees that are not in the copy.
     for_each_tree(copy_, profile, [this](format::Ref ref) { keep(ref); });
     for (const auto kind : {format::Kind::kTree, format::Kind::kThread, format::Kind::kNodes,
-                            format::Kind::kEdges, format::Kind::kValues, format::Kind::kSnapshot,
-                            format::Kind::kSnapshotNodes, format::Kind::kSnapshotEdges}) {
-      copy_.for_each(kind, [&](format::Ref ref) {
-        if (!is_kept(kind, ref)) head(ref).kind = format::Kind::kPrivate;
-        return true;
-      });
+                            format::Kind::kEdges, format::Kind::kValues}) {
+      copy_.for_each(kind,
+                     [&](format::Ref ref) { return is_kept(kind, ref) ? true : leave_out(ref); });
     }
     header().generation = 0;
     header().state = format::State::kEnded;
@@ -258,7 +258,10 @@ class Copy {
       const auto* live = session.arena.at<format::Head>(ref);
       const std::uint32_t units = live->mark == format::kHeadMark ? live->units : 0;
       if (units > end - ref) return;
-      if (units != 0) head(ref).units = units;
+      if (units != 0) {
+        head(ref).units = units;
+        head(ref).mark = format::kHeadMark;
+      }
       if (units != 0 && head(ref).kind == format::Kind::kUnfinished &&
           __atomic_load_n(&live->kind, __ATOMIC_ACQUIRE) != format::Kind::kUnfinished) {
         __builtin_memcpy(&head(ref), live, std::uint64_t{units} * format::kUnitBytes);
@@ -266,29 +269,57 @@ class Copy {
       ref += units != 0 ? units : 1;
     }
   }
-  // What leads to something newer than the copy is newer, too.
+  // What leads to something newer than the copy is newer, too. A record that is older can lead
+  // there as well: its field was written again, or what it names was made after it.
   void drop_newer() {
-    copy_.for_each(format::Kind::kFunction, [this](format::Ref ref) {
-      auto* function = copy_.at<format::Function>(ref);
-      for (format::Ref* text :
-           {&function->name, &function->linkage_name, &function->file, &function->language}) {
-        if (!has(*text, format::Kind::kString)) *text = 0;
-      }
-      return true;
-    });
-    // A parent comes before its children.
+#define FBLEPROF_CHECK(field, to) \
+  if (!has(header().field, format::Kind::to)) header().field = 0;
+    FBLEPROF_HEADER_REFERENCES(FBLEPROF_CHECK)
+#undef FBLEPROF_CHECK
+    // A written file contains no snapshot.
+    for (const auto kind :
+         {format::Kind::kSnapshot, format::Kind::kSnapshotNodes, format::Kind::kSnapshotEdges}) {
+      copy_.for_each(kind, [this](format::Ref ref) { return leave_out(ref); });
+    }
+    for (const format::Reference& reference : format::kRecordReferences) {
+      copy_.for_each(reference.of, [&](format::Ref ref) {
+        auto* field = reinterpret_cast<format::Ref*>(copy_.at<char>(ref) + reference.offset);
+        if (*field == 0 || has(*field, reference.to)) return true;
+        if (reference.lacking == format::Lacking::kRecord) return leave_out(ref);
+        *field = 0;
+        return true;
+      });
+    }
+    // A parent comes before its children. The chunks of a tree are made one after the other, so a
+    // node's row is finished if it is in the copy at all.
     for_each_item<format::Node>(format::Kind::kNodes, [this](format::Node& node) {
       if (!has(node.function, format::Kind::kFunction) ||
           (node.parent != 0 && !has_node(node.parent))) {
         node.function = 0;
       }
       if (node.values >= units()) node.values = 0;
+      drop_newer_place(node.site);
     });
     for_each_item<format::Edge>(format::Kind::kEdges, [this](format::Edge& edge) {
+      // The function is that of `to`.
       if (!has_node(edge.from) || !has_node(edge.to)) edge.to = 0;
+      drop_newer_place(edge.site);
     });
   }
+  // The name of the file in which a site is.
+  void drop_newer_place(std::uint64_t& site) const {
+    constexpr std::uint64_t kLine = (std::uint64_t{1} << format::kPlaceLineBits) - 1;
+    if ((site & format::kSiteIsPlace) == 0) return;
+    const auto file =
+        static_cast<format::Ref>((site & ~format::kSiteIsPlace) >> format::kPlaceLineBits);
+    if (!has(file, format::Kind::kString)) site &= format::kSiteIsPlace | kLine;
+  }
+  bool leave_out(format::Ref ref) {
+    head(ref).kind = format::Kind::kPrivate;
+    return true;
+  }
   bool has(format::Ref ref, format::Kind kind) const {
+    if (kind == format::Kind::kNodes) return has_node(ref);
     return ref != 0 && ref < units() && copy_.at<format::Head>(ref)->kind == kind;
   }
   bool has_node(format::Ref ref) const {
@@ -315,6 +346,16 @@ class Copy {
     auto* record = copy_.at<format::Tree>(tree);
     record->reserved[0] = 1;
     copy_.at<format::Thread>(record->thread)->wait_context = 1;
+  }
+  void clear_marks() {
+    copy_.for_each(format::Kind::kTree, [this](format::Ref ref) {
+      copy_.at<format::Tree>(ref)->reserved[0] = 0;
+      return true;
+    });
+    copy_.for_each(format::Kind::kThread, [this](format::Ref ref) {
+      copy_.at<format::Thread>(ref)->wait_context = 0;
+      return true;
+    });
   }
   bool is_kept(format::Kind kind, format::Ref ref) const {
     switch (kind) {
@@ -365,14 +406,7 @@ class Copy {
       }
       return true;
     });
-    copy_.for_each(format::Kind::kTree, [this](format::Ref ref) {
-      copy_.at<format::Tree>(ref)->reserved[0] = 0;
-      return true;
-    });
-    copy_.for_each(format::Kind::kThread, [this](format::Ref ref) {
-      copy_.at<format::Thread>(ref)->wait_context = 0;
-      return true;
-    });
+    clear_marks();
   }
 
   std::uint64_t bytes_;

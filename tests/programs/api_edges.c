@@ -375,7 +375,7 @@ static void full(void) {
   }
 }
 
-/* Threads begin, end, and meet new contexts and blocks while the profile is written. */
+/* Threads begin, end, and meet new contexts, blocks and profiles while the profile is written. */
 enum { kBlocks = 300, kGrowing = 3, kWritten = 10 };
 static fbleprof_block some[kBlocks];
 static atomic_int is_done;
@@ -412,26 +412,37 @@ static void* begin_threads(void* argument) {
   return NULL;
 }
 
+static void* remake_profiles(void* argument) {
+  char name[30];
+  for (unsigned i = 0; !is_done; ++i) {
+    snprintf(name, sizeof name, "profile %u", i);
+    fbleprof_profile_free(fbleprof_profile_new(name));
+    if (i % 20 == 19) usleep(100);
+  }
+  return argument;
+}
+
 static void busy(const char* path) {
   char name[4096];
   for (int i = 0; i < kBlocks; ++i) {
     snprintf(name, sizeof name, "some %d", i);
     some[i] = fbleprof_block_new(name, NULL, 0);
   }
-  pthread_t threads[kGrowing + 1];
+  pthread_t threads[kGrowing + 2];
   unsigned seeds[kGrowing];
   for (unsigned i = 0; i < kGrowing; ++i) {
     seeds[i] = i + 1;
     HOLDS(pthread_create(&threads[i], NULL, grow, &seeds[i]) == 0);
   }
   HOLDS(pthread_create(&threads[kGrowing], NULL, begin_threads, NULL) == 0);
+  HOLDS(pthread_create(&threads[kGrowing + 1], NULL, remake_profiles, NULL) == 0);
   for (int i = 0; i < kWritten; ++i) {
     usleep(20000);
     snprintf(name, sizeof name, "%s.%d", path, i);
     HOLDS(fbleprof_profile_write(NULL, name) == 0);
   }
   is_done = 1;
-  for (int i = 0; i <= kGrowing; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i <= kGrowing + 1; ++i) pthread_join(threads[i], NULL);
 }
 
 int main(int argc, char** argv) {

@@ -7,8 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <regex>
+#include <set>
 #include <sstream>
+#include <string>
 
+#include "format/references.h"
 #include "tests/support/file_builder.h"
 
 namespace fbleprof {
@@ -345,6 +349,40 @@ TEST(Format, LayoutOfThisVersionIsTheOneWrittenDown) {
       << "The layout changed. Raise kMinorVersion (an older reader can skip what is new) or "
          "kMajorVersion, bring docs/FILE_FORMAT.md up to date, and write the new layout to "
       << golden_path() << " (format_test --print-layout)";
+}
+
+// The fields of format.h that are a Ref, as STRUCT::FIELD.
+std::set<std::string> references_of_the_format() {
+  std::ifstream file(std::string(FBLEPROF_TEST_DATA) + "/../../libprof/format/format.h");
+  EXPECT_TRUE(file) << "no format.h";
+  static const std::regex kStruct(R"(^struct (\w+) \{.*)"), kRef(R"(^  Ref ([\w, ]+);.*)"),
+      kName(R"(\w+)");
+  std::set<std::string> found;
+  std::string line, record;
+  for (std::smatch match; std::getline(file, line);) {
+    if (std::regex_match(line, match, kStruct)) record = match[1];
+    if (!std::regex_match(line, match, kRef)) continue;
+    const std::string fields = match[1];
+    for (std::sregex_iterator field(fields.begin(), fields.end(), kName), end; field != end;
+         ++field) {
+      found.insert(record + "::" + field->str());
+    }
+  }
+  return found;
+}
+
+TEST(Format, EveryReferenceHasARuleForCopies) {
+  std::set<std::string> listed;
+#define RECORD(record, field, to, lacking) listed.insert(#record "::" #field);
+#define HEADER(field, to) listed.insert("Header::" #field);
+#define ITEM(item, field) listed.insert(#item "::" #field);
+  FBLEPROF_RECORD_REFERENCES(RECORD)
+  FBLEPROF_HEADER_REFERENCES(HEADER)
+  FBLEPROF_ITEM_REFERENCES(ITEM)
+#undef RECORD
+#undef HEADER
+#undef ITEM
+  EXPECT_EQ(references_of_the_format(), listed) << "see libprof/format/references.h";
 }
 
 TEST(Format, MagicIsEightLetters) { EXPECT_EQ(std::memcmp(format::kMagic, "FBLEPROF", 8), 0); }

@@ -10,13 +10,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "capture/api.h"
 #include "capture/profile.h"
+#include "format/references.h"
 #include "signal_safe/blocks.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/session.h"
@@ -218,6 +221,43 @@ TEST_F(Profiles, AFileThatCannotBeWrittenIsSaid) {
   EXPECT_TRUE(!has_run || test::without_calls({{SYS_mmap, ENOMEM, 3, MAP_NORESERVE}}, [&] {
     EXPECT_EQ(fbleprof_profile_write(profile, path.c_str()), ENOMEM);
   }));
+  std::filesystem::remove(path);
+  fbleprof_profile_free(profile);
+}
+
+// Other threads go on while the file is copied: what is in the copy may lead to what is not.
+TEST_F(Profiles, AWrittenFileLeadsNowhereBeyondItsEnd) {
+  fbleprof_profile* profile = fbleprof_profile_new("one");
+  const std::string path = testing::TempDir() + "/fbleprof-profile." + std::to_string(getpid());
+  const auto& arena = session.arena;
+  constexpr Ref kBeyond = 1u << 20;
+  std::vector<Ref> made;
+  for (const format::Reference& reference : format::kRecordReferences) {
+    made.push_back(session.arena.allocate(sizeof(format::Thread)));
+    ASSERT_NE(made.back(), 0u);
+    *reinterpret_cast<Ref*>(arena.at<char>(made.back()) + reference.offset) = kBeyond;
+    session.arena.publish(made.back(), reference.of);
+  }
+  const Ref newest_module = arena.header()->newest_module;
+  arena.header()->newest_module = arena.header()->host = kBeyond;
+  EXPECT_EQ(fbleprof_profile_write(profile, path.c_str()), 0);
+  arena.header()->newest_module = newest_module;
+  arena.header()->host = 0;
+  for (const Ref ref : made) session.arena.publish(ref, format::Kind::kPrivate);
+
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+  ASSERT_EQ(bytes.size(), arena.used_bytes());
+  signal_safe::Arena written;
+  written.adopt(bytes.data(), bytes.size(), bytes.size());
+  EXPECT_EQ(written.header()->newest_module, 0u);
+  EXPECT_EQ(written.header()->host, 0u);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const format::Reference& reference = format::kRecordReferences[i];
+    if (written.at<format::Head>(made[i])->kind == format::Kind::kPrivate) continue;
+    EXPECT_EQ(reference.lacking, format::Lacking::kField) << i;
+    EXPECT_EQ(*reinterpret_cast<Ref*>(written.at<char>(made[i]) + reference.offset), 0u) << i;
+  }
   std::filesystem::remove(path);
   fbleprof_profile_free(profile);
 }
