@@ -22,10 +22,6 @@ Word word_of_block(const ThreadState& thread, Ref node, Ref block) {
   return word_of(node, static_cast<std::uint32_t>(record->address));
 }
 
-bool is_left_out_block(const ThreadState& thread, const Entry* entry) {
-  return arch::block_of(entry->word) != thread.tree.block_of(node_of_word(entry->word));
-}
-
 bool is_block(const Entry* entry) { return arch::block_of(entry->word) != arch::kNoBlock; }
 
 // A full stack ends with one more entry, for the blocks that had no room. The extra entry has the
@@ -269,7 +265,7 @@ void replace_block(const BusyGuard& guard, ThreadState& thread, Entry* newest, s
   const Ref function = thread.session->function_of_block(block);
   Step step;
   if (function != 0) {
-    const bool is_plain = below || is_left_out_block(thread, newest);
+    const bool is_plain = below || has_callers_context(thread, newest);
     step = is_plain ? thread.tree.enter(guard, below ? replaced : caller, function, 0, 0)
                     : thread.tree.replace(guard, caller, replaced, function);
   }

@@ -244,11 +244,13 @@ Ref counted_context_at(const ThreadState& thread, std::uint64_t sp) {
   return node_of(thread, newest_at(thread, sp));
 }
 
-Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& at,
-               Reached reached) {
+Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& at, Reached reached,
+               For purpose) {
   Session& session = *thread.session;
   const bool is_return = reached == Reached::kByReturn;
   Place place = newest_at(thread, at.sp);
+  const bool is_for_entries = purpose == For::kEntries;
+  while (is_for_entries && has_callers_context(thread, place.entry)) --place.entry;
   const Entry* native = native_below(place.entry);
   if (!is_gate(native) && place.stack->contains(at.sp)) {
     const Ref owner = session.code_map.function_at(at.pc - (is_return ? 1 : 0));
@@ -300,7 +302,7 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
     frame.context = context;
     site = frame.site();
   }
-  if (path.is_known && !has_hooked && ground.entry) known.remember(ground);
+  if (path.is_known && !has_hooked && (ground.entry || is_for_entries)) known.remember(ground);
   return context;
 }
 

@@ -27,12 +27,18 @@ namespace fbleprof::signal_safe {
 // to it.
 enum class Reached : bool { kBySignal, kByReturn };
 
+// Whom the walk is for. kEntries: catch_up, which makes entries of the frames that thread.known
+// then remembers, though no later walk may recognize their ground. Blocks that were entered while
+// recording was off stand in the frame of an older entry, not in their caller's: such a walk goes
+// on to the entry below them.
+enum class For : bool { kContext, kEntries };
+
 // The context of the instruction `at` in the calling thread; makes the context if it is new. The
 // guard proves that the tree may change. Takes 0.02 us in the code of a hooked function; else about
 // 0.04 us for each walked frame. Other recorders (allocations, waits) may call it outside a
 // handler.
 format::Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& at,
-                       Reached reached);
+                       Reached reached, For purpose = For::kContext);
 
 // The newest counted context at a stack pointer, by address alone: no walk, no proof.
 format::Ref counted_context_at(const ThreadState& thread, std::uint64_t sp);

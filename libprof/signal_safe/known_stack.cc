@@ -119,7 +119,7 @@ std::uint32_t KnownStack::first_changed(std::uint32_t count) {
 
 bool KnownStack::has_met(const Ground& ground) {
   const WalkedFrame& frame = walked(walked_count_ - 1);
-  if (known_count_ == 0) return false;
+  if (known_count_ == 0 || !ground.entry) return false;
   if (expected_ == kNone || known_frames()[expected_].slot != frame.slot) {
     expected_ = frame.slot != 0 ? find(frame.slot) : kNone;
     in_a_row_ = 0;
@@ -142,7 +142,7 @@ bool KnownStack::has_met(const Ground& ground) {
 }
 
 bool KnownStack::confirms_oldest(const Ground& ground, std::uint64_t sp) {
-  if (known_count_ == 0 || !(ground == ground_)) return false;
+  if (known_count_ == 0 || !ground.entry || !(ground == ground_)) return false;
   std::uint32_t count = 0;
   const WalkedFrame* known = known_frames();
   while (count < known_count_ && count < kCheckedAtAnEnd &&

@@ -53,7 +53,9 @@ class FoundEntries {
       found_[count_ - 1 - i] = entry;
     }
     Entry* gate = thread_.current->gate;
-    Entry* below = oldest_slot_ == 0 ? gate : filter_by_address(gate, top_, oldest_slot_ + 1);
+    // Blocks stay, those of a stack without other entries, too.
+    Entry* below =
+        filter_by_address(gate, top_, oldest_slot_ == 0 ? gate->frame : oldest_slot_ + 1);
     thread_.hot->top = below;
     asm volatile("" ::: "memory");
     for (std::uint32_t i = 0; i < count_; ++i) below[1 + i] = found_[i];
@@ -113,7 +115,7 @@ void catch_up(const BusyGuard& guard, ThreadState& thread, std::uint64_t callee,
   if (!thread.current->contains(at.sp)) return;
   if (find_caller(thread, callee, hook, at, &caller)) {
     const std::uint32_t walks = thread.known.walks();
-    const Ref context = context_at(guard, thread, caller, Reached::kByReturn);
+    const Ref context = context_at(guard, thread, caller, Reached::kByReturn, For::kEntries);
     // Otherwise the caller has an entry, as those below it.
     const bool has_walked = thread.known.walks() != walks;
     StackWalk walk(thread, caller, true);

@@ -6,6 +6,10 @@
 // call stands below the sampled path of its callers. If the walk does not find all frames (it is
 // cut short, or functions of scripts stand between them), only the nearest one gets an entry.
 //
+// Blocks that were entered while recording was off have entries already, in the frame of an older
+// function. They stay there, below the found ones: they are left wherever they are, and marks of
+// the C API are positions in the stack.
+//
 // The thread itself, in a hook; no lock; bounded as context_at.
 #pragma once
 

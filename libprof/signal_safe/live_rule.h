@@ -104,4 +104,11 @@ inline bool is_entry_of_block(const Entry* entry) {
   return !is_gate(entry) && arch::block_of(entry->word) != arch::kNoBlock;
 }
 
+// Whether the entry is of a block that has the context of the entry below: it is left out, or was
+// entered while recording was off.
+inline bool has_callers_context(const ThreadState& thread, const Entry* entry) {
+  return is_entry_of_block(entry) &&
+         arch::block_of(entry->word) != thread.tree.block_of(node_of_word(entry->word));
+}
+
 }  // namespace fbleprof::signal_safe

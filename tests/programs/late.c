@@ -1,5 +1,5 @@
 // Recording begins when some functions run already: in the main thread and in another one, below a
-// deep recursion, and again after a pause. Start it with recording off.
+// deep recursion, and again after a pause; and in blocks. Start it with recording off.
 #include <fbleprof/fbleprof.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,6 +52,33 @@ BLOCK void sorts(void) {
   qsort(numbers, 3, sizeof *numbers, compare);
 }
 
+// Starts in a block that nothing recorded, below one that was recorded or not.
+static fbleprof_block outer, inner;
+BLOCK void in_block(int i) {
+  fbleprof_enter(inner);
+  if (i == 1) fbleprof_start();
+  leaf();
+  fbleprof_leave(inner);
+  KEEP;
+}
+BLOCK void in_blocks(void) {
+  for (int i = 0; i < 12; ++i) in_block(i);
+  other();
+  KEEP;
+}
+BLOCK void below_block(void) {
+  fbleprof_enter(outer);
+  fbleprof_stop();
+  in_blocks();
+  fbleprof_leave(outer);
+  KEEP;
+}
+BLOCK void below_none(void) {
+  fbleprof_stop();
+  in_blocks();
+  KEEP;
+}
+
 BLOCK void in_thread(void) {
   for (int i = 0; i < 40; ++i) other();
 }
@@ -76,6 +103,10 @@ int main(void) {
   pthread_join(thread, NULL);
   pauses();
   sorts();
+  outer = fbleprof_block_new("outer", NULL, 0);
+  inner = fbleprof_block_new("inner", NULL, 0);
+  below_block();
+  below_none();
   expect("*", "unseen", 0);
   expect("deep", "leaf", 1000 + 20);
   expect("middle", "other", 30);
@@ -84,6 +115,15 @@ int main(void) {
   expect("resumed", "leaf", 50);
   expect("paused", "other", 60);
   expect("pauses", "leaf", 70);
+  expect("in_blocks", "in_block", 2 * 10);
+  expect("in_block", "inner", 2 * 10);
+  expect("inner", "leaf", 2 * 10);
+  expect("in_block", "leaf", 2);
+  expect("in_blocks", "other", 2);
+  for (const char* const* caller = (const char* const[]){"outer", "below_block", "below_none", 0};
+       *caller; ++caller) {
+    expect(*caller, "in_block", 0);
+  }
   expect("main", "pauses", 1);
   expect("main", "sorts", 1);
   return 0;
