@@ -8,6 +8,7 @@
 
 #include "arch/call_instruction.h"
 #include "arch/trampoline.h"
+#include "signal_safe/blocks.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/late_start.h"
@@ -320,10 +321,11 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
 }
 
 // The exit hook of a function that has no entry at the hook's frame or below. Either it has no
-// entry at all (entered before the profile began, or when the shadow stack was full), or the
-// compiler split it and this is its rest. `hook_return` is in that rest; 0 if the rest tail-called
-// the hook.
+// entry at all (entered before the profile began, or when the shadow stack was full), or catch_up
+// made its entry, in the frame of a return address, or the compiler split it and this is its rest.
+// `hook_return` is in that rest; 0 if the rest tail-called the hook.
 extern "C" void fbleprof_exit_slow(std::uint64_t callee, std::uint64_t hook_return) {
+  const HookState at = FBLEPROF_RETURN_STATE;
   if (!is_own(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
@@ -334,7 +336,11 @@ extern "C" void fbleprof_exit_slow(std::uint64_t callee, std::uint64_t hook_retu
   const bool is_rest = hook_return != 0
                            ? thread.session->code_map.function_at(hook_return - 1) != function
                            : shares_frame_with_below(top);
-  if (is_rest) thread.hot->top = top - 1;
+  const auto is_found_late = [&] {
+    const StackWalk walk(thread, {at.pc, at.sp, at.fp}, true);
+    return hook_return != 0 && walk.return_slot() == top->frame + FRAME_BIAS;
+  };
+  if (is_rest || is_found_late()) thread.hot->top = top - 1;
 }
 
 }  // namespace fbleprof::signal_safe

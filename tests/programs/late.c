@@ -79,6 +79,19 @@ BLOCK void below_none(void) {
   KEEP;
 }
 
+// With -finstrument-functions, its exit hook is not its last step, as it has a result. No hook has
+// seen its caller.
+BLOCK int counts(int i) {
+  if (i == 3) fbleprof_start();
+  leaf();
+  return i;
+}
+BLOCK int counts_up(void) {
+  int sum = 0;
+  for (int i = 0; i < 12; ++i) sum += counts(i);
+  return sum;
+}
+
 BLOCK void in_thread(void) {
   for (int i = 0; i < 40; ++i) other();
 }
@@ -107,6 +120,8 @@ int main(void) {
   inner = fbleprof_block_new("inner", NULL, 0);
   below_block();
   below_none();
+  fbleprof_stop();
+  counts_up();
   expect("*", "unseen", 0);
   expect("deep", "leaf", 1000 + 20);
   expect("middle", "other", 30);
@@ -124,6 +139,9 @@ int main(void) {
        *caller; ++caller) {
     expect(*caller, "in_block", 0);
   }
+  expect("counts_up", "counts", 8);
+  expect("counts", "counts", 0);
+  expect("counts", "leaf", 9);
   expect("main", "pauses", 1);
   expect("main", "sorts", 1);
   return 0;
