@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/auxv.h>
 
+#include <algorithm>
+
 #include "base/hex.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/debuginfod.h"
@@ -27,8 +29,16 @@ std::optional<ElfObject> own_vdso() {
   return ElfObject::from_memory(image, size);
 }
 
-std::string short_id(const std::string& build_id) {
-  return build_id.empty() ? "none" : hex(build_id).substr(0, 12);
+// The beginnings of two build-ids, as far as it takes to see the difference.
+std::string id_change(const std::string& recorded, const std::string& found) {
+  const std::string before = hex(recorded), now = hex(found);
+  const auto different = std::mismatch(before.begin(), before.end(), now.begin(), now.end());
+  const auto same = static_cast<std::size_t>(different.first - before.begin());
+  const std::size_t digits = std::max<std::size_t>(12, same + 2);
+  const auto shown = [&](const std::string& id) {
+    return id.empty() ? "none" : id.substr(0, digits);
+  };
+  return fmt::format("build-id {}, now {}", shown(before), shown(now));
 }
 
 // Why `object` is not the file that ran, or "".
@@ -36,9 +46,8 @@ std::string not_the_same(const ElfObject& object, const ModuleFile& module,
                          const Options& options) {
   if (!module.build_id.empty()) {
     if (object.build_id() == module.build_id) return {};
-    return fmt::format(
-        "was rebuilt or replaced since the profile was recorded (build-id {}, now {})",
-        short_id(module.build_id), short_id(object.build_id()));
+    return fmt::format("was rebuilt or replaced since the profile was recorded ({})",
+                       id_change(module.build_id, object.build_id()));
   }
   if (options.recorded_ns != 0 &&
       object.modified_ns() > static_cast<std::int64_t>(options.recorded_ns)) {

@@ -42,13 +42,15 @@ check "runs that hung" $hangs = 0
 verified "$profile"
 
 # A process may have 65,530 mappings, and its threads' stacks take two each.
-begin "15,000 threads at once"
-if [ "$(cat /proc/sys/kernel/pid_max)" -ge 32768 ]; then
-  same "$PROGRAMS/crowded.plain" 15000
-  verified "$profile"
-else
-  skip "too few process numbers"
-fi
+for mode in plain fentry; do
+  begin "30,000 threads at once, $mode"
+  if [ "$(cat /proc/sys/kernel/pid_max)" -ge 32768 ]; then
+    same "$PROGRAMS/crowded.$mode" 30000
+    verified "$profile"
+  else
+    skip "too few process numbers"
+  fi
+done
 
 begin "threads under a limit of address space"
 limits=(@as=400000000)
