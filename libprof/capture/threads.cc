@@ -516,15 +516,23 @@ void note_recording(bool is_on) {
   }
   header.is_recording = is_on ? 1 : 0;
 }
+
+void pause_waits(ThreadState& thread, std::uint64_t wall) {
+  if (thread.waits == nullptr || thread.is_left_out || thread.busy) return;
+  const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
+  if (cpu != 0) signal_safe::pause_open_waits(thread, cpu, wall);
+}
 }  // namespace
 
 void stop_all_threads(Stopped how) {
   is_watching.store(how == Stopped::kWatching);
   session.recording.store(false);
   note_recording(false);
-  for_each_pinned([](ThreadState& thread) {
+  const std::uint64_t now = signal_safe::monotonic_ns();
+  for_each_pinned([now](ThreadState& thread) {
     disarm_timer(thread);
     follow_recording(thread);
+    pause_waits(thread, now);
   });
 }
 
@@ -541,7 +549,11 @@ void start_all_threads(Charged from) {
   is_watching.store(false);
   session.recording.store(true);
   note_recording(true);
-  for_each_pinned(follow_recording);
+  const std::uint64_t now = signal_safe::monotonic_ns();
+  for_each_pinned([&](ThreadState& thread) {
+    follow_recording(thread);
+    if (from == Charged::kFromNow) signal_safe::resume_open_waits(thread, now);
+  });
 }
 
 void forget_code() {

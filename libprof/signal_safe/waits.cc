@@ -24,6 +24,9 @@ using format::Ref;
 // Less time off the processor than this is no wait: reading the clocks takes as long.
 constexpr std::uint64_t kLeastChargedNs = 1'000;
 
+// fbleprof_wait::since_ns of a wait that began while recording was off: no clock was read.
+constexpr std::uint64_t kBeganUnrecorded = 1;
+
 // The facts that the wrapper knows about its call.
 struct Call {
   std::uint64_t frame;
@@ -319,23 +322,35 @@ void end_left_waits(ThreadState& thread, WaitThread& own, std::uint64_t sp) {
   show_last_open(thread, own);
 }
 
-void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context) {
+// `shown_ns`: from when on the thread's record shows the wait; 0: not yet.
+void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context,
+          std::uint64_t shown_ns) {
   if (own.open_count != 0) [[unlikely]]
     end_left_waits(thread, own, wait->frame);
   wait->level = own.open_count;
   if (wait->level != 0) own.open[wait->level - 1].since_ns = thread.record->wait_since_ns;
-  wait->since_ns = thread.session->clocks.wall_ns();
+  wait->since_ns = shown_ns != 0 ? shown_ns : kBeganUnrecorded;
   if (wait->level == WaitThread::kOpen) return;
   own.open[wait->level] = {
-      wait->since_ns, wait->frame, reinterpret_cast<const std::uint64_t*>(wait->frame)[1],
-      wait->object,   context,     wait->kind};
+      shown_ns,     wait->frame, reinterpret_cast<const std::uint64_t*>(wait->frame)[1],
+      wait->object, context,     wait->kind};
   asm volatile("" ::: "memory");
   own.open_count = wait->level + 1;
   show_last_open(thread, own);
 }
 
-// From when on the time of a wait that ends is not charged. A sample may have charged the first
-// part.
+// While recording is off. The wait may go on when it is turned on again, or idle workers would show
+// none. Up to its end it is the root's: a walk, to find its context, costs too much for what is
+// off. Who ends it is not known.
+[[gnu::noinline]] void open_unrecorded(ThreadState& thread, WaitThread& own, fbleprof_wait* wait) {
+  if (!thread.canary->alive) return;
+  wait->context = nullptr;
+  wait->object = nullptr;
+  open(thread, own, wait, thread.tree.root(), 0);
+}
+
+// From when on the time of a wait that ends is not charged. A sample, or the end of recording, may
+// have charged the first part. If recording began in the middle, the thread's clocks did, too.
 std::uint64_t uncharged_since(const ThreadState& thread, const WaitThread& own,
                               const fbleprof_wait& wait) {
   const bool is_last = own.open_count == wait.level + 1 && own.open[wait.level].frame == wait.frame;
@@ -348,8 +363,26 @@ bool close(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait) {
   if (wait.level == WaitThread::kOpen) return true;
   const bool was_open = own.open_count > wait.level && own.open[wait.level].frame == wait.frame;
   if (own.open_count > wait.level) own.open_count = wait.level;
+  asm volatile("" ::: "memory");  // in this order, for resume_open_waits
   show_last_open(thread, own);
   return was_open;
+}
+
+[[gnu::always_inline]] inline void charge_at_end(ThreadState& thread, WaitThread& own,
+                                                 const fbleprof_wait& wait, std::uint64_t since_ns,
+                                                 std::uint64_t bytes_read,
+                                                 std::uint64_t bytes_written) {
+  auto* known = static_cast<KnownWait*>(wait.context);
+  // In a child that a handler forked meanwhile, the pointer is into the parent's memory.
+  const bool is_own = known >= own.known && known < own.known + WaitThread::kKnown &&
+                      known->frame == wait.frame && known->callee == wait.callee;
+  if ((bytes_read | bytes_written) != 0) {
+    count_bytes(thread, is_own ? known : nullptr, bytes_read, bytes_written);
+  }
+  std::uint64_t ns = thread.session->clocks.wall_ns() - since_ns;
+  if (ns < kLeastWaitNs) [[likely]]
+    ns = gather(own, ns);
+  if (ns != 0) charge(thread, own, wait, ns);
 }
 
 }  // namespace
@@ -375,6 +408,25 @@ void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall
   const std::uint64_t ns = off < wall - since ? off : wall - since;
   if (ns >= kLeastChargedNs)
     add_wait(thread, thread.tree.values_or_root(context), record->wait_kind, ns);
+}
+
+void pause_open_waits(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall) {
+  WaitThread* own = thread.waits;
+  // A wait that ends is charged by the thread: what it does comes in the order ending_frame,
+  // `recording`; what the caller did, in the order `recording`, system calls, ending_frame.
+  if (own == nullptr || __atomic_load_n(&own->ending_frame, __ATOMIC_SEQ_CST) != 0) return;
+  charge_open_wait(thread, cpu, wall);
+  thread.record->wait_since_ns = 0;
+  for (OpenWait& wait : own->open) wait.since_ns = 0;
+}
+
+void resume_open_waits(ThreadState& thread, std::uint64_t now) {
+  WaitThread* own = thread.waits;
+  if (own == nullptr || own->open_count == 0 || thread.record->wait_since_ns > now) return;
+  for (OpenWait& wait : own->open) wait.since_ns = now;
+  __atomic_store_n(&thread.record->wait_since_ns, now, __ATOMIC_SEQ_CST);
+  // If the last one ended meanwhile, its end has come before or comes after this.
+  if (__atomic_load_n(&own->open_count, __ATOMIC_SEQ_CST) == 0) thread.record->wait_since_ns = 0;
 }
 
 bool is_wait_ending(const ThreadState& thread, std::uint64_t sp) {
@@ -424,9 +476,9 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
   if (fbleprof_hot.top == nullptr) return;
   ThreadState* thread = fbleprof_hot.self;
   WaitThread* own = thread->waits;
-  if (own == nullptr || !thread->session->options.waits ||
-      !thread->session->recording.load(std::memory_order_relaxed)) {
-    return;
+  if (own == nullptr || !thread->session->options.waits) return;
+  if (!thread->session->recording.load(std::memory_order_relaxed)) {
+    return open_unrecorded(*thread, *own, wait);
   }
   const Call call{wait->frame, wait->callee, wait->kind};
   KnownWait* known = find(*thread, *own, call);
@@ -444,7 +496,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
   if (wait->object != nullptr) {
     __atomic_fetch_add(&fbleprof_wanted[wanted_place(wait->object)], 1, __ATOMIC_SEQ_CST);
   }
-  open(*thread, *own, wait, known != nullptr ? known->node : 0);
+  open(*thread, *own, wait, known != nullptr ? known->node : 0, thread->session->clocks.wall_ns());
 }
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t bytes_read,
@@ -459,19 +511,12 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   own->left_out = 0;
   own->ending_frame = wait->frame;
   asm volatile("" ::: "memory");
+  // What was recorded of it has been charged at the end of recording.
+  const bool is_recorded = thread.session->recording.load(std::memory_order_relaxed);
   const std::uint64_t since_ns = uncharged_since(thread, *own, *wait);
   if (close(thread, *own, *wait)) want_no_more(wait->object);
-  auto* known = static_cast<KnownWait*>(wait->context);
-  // In a child that a handler forked meanwhile, the pointer is into the parent's memory.
-  const bool is_own = known >= own->known && known < own->known + WaitThread::kKnown &&
-                      known->frame == wait->frame && known->callee == wait->callee;
-  if ((bytes_read | bytes_written) != 0) {
-    count_bytes(thread, is_own ? known : nullptr, bytes_read, bytes_written);
-  }
-  std::uint64_t ns = thread.session->clocks.wall_ns() - since_ns;
-  if (ns < kLeastWaitNs) [[likely]]
-    ns = gather(*own, ns);
-  if (ns != 0) charge(thread, *own, *wait, ns);
+  if (is_recorded) [[likely]]
+    charge_at_end(thread, *own, *wait, since_ns, bytes_read, bytes_written);
   asm volatile("" ::: "memory");
   own->ending_frame = 0;
 }

@@ -56,7 +56,7 @@ struct KnownWait {
 
 // A wait that continues. A signal's handler may wait in the middle of another wait.
 struct OpenWait {
-  std::uint64_t since_ns;  // charged up to here
+  std::uint64_t since_ns;  // charged up to here; 0: recording is off
   std::uint64_t frame;     // of the wrapper,
   std::uint64_t site;      // and where it returns to
   const void* object;      // waited for; null: another thing
@@ -88,6 +88,12 @@ void start_thread(WaitThread& own);
 // Charges the wait that the thread is in, if any, up to `wall`. `cpu` and `wall` are the readings
 // of its clocks. For the thread itself, and any thread that ends the process; needs no guard.
 void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall);
+
+// For another thread, when it has turned recording off: charges the wait that the thread is in up
+// to `wall`. And when it has turned recording on, at `now`: the thread's waits count from there.
+// While recording is off, the thread's record shows no wait.
+void pause_open_waits(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall);
+void resume_open_waits(ThreadState& thread, std::uint64_t now);
 
 // Whether a sample met the thread, at a stack pointer, while the end of a wait is charged. It must
 // then leave the time to the wait, or else the wait would be charged as unseen. True a few times in

@@ -170,6 +170,18 @@ else
   skip "the kernel does not tell"
 fi
 
+# The worker waits as long as the main thread, which sleeps and joins it meanwhile.
+for mode in stopped stopped_for_good started started_for_good interrupted; do
+  begin "a wait counts for the time that is recorded: $mode"
+  settings=("${recording[@]}")
+  same "$PROGRAMS/waits.plain" $mode
+  verified "$profile"
+  main=$(waited main) all=$(($(total wait) / 1000000))
+  check "the main thread's" "$main" -ge 199
+  check "the worker's, in ms: not less than $main" $((all - main)) -ge $((main - 50))
+  check "not more than $main" $((all - main)) -le $((main + 50))
+done
+
 begin "programs run as they do without"
 settings=("${recording[@]}" FBLEPROF_CLOCK=wall)
 # shellcheck disable=SC2016  # for the inner shell

@@ -8,9 +8,15 @@
 //   waits plugins A B two plugins, loaded in turn at one address
 //   waits locks       two contexts that hold a lock for which another one waits
 //   waits crowded     two threads that compute on one processor
+//   waits stopped     recording stops after 0.2 s of a wait of 1 s
+//   waits stopped_for_good   the same, and the wait does not end before the program
+//   waits started     recording starts after 0.2 s of a wait of 1 s
+//   waits started_for_good   the same, and the wait does not end before the program
+//   waits interrupted recording is off for 0.4 s of a wait of 1 s
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fbleprof/fbleprof.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -401,6 +407,27 @@ static int crowded(void) {
   return 0;
 }
 
+KEEP static void* sleeps(void* ns) {
+  in_sleep((long)ns);
+  return ns;
+}
+static int recorded_in_part(const char* what) {
+  enum { kMs = 1000 * 1000 };
+  const int is_for_good = strstr(what, "for_good") != NULL;
+  const int is_started = strncmp(what, "started", 7) == 0;
+  pthread_t thread;
+  if (is_started) fbleprof_stop();
+  pthread_create(&thread, NULL, sleeps, (void*)(is_for_good ? 60000L * kMs : 1000L * kMs));
+  in_sleep(200 * kMs);
+  if (is_started) fbleprof_start();
+  if (!is_started) fbleprof_stop();
+  in_sleep(400 * kMs);
+  if (strcmp(what, "interrupted") == 0) fbleprof_start();
+  if (!is_for_good) pthread_join(thread, NULL);
+  puts("over");
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "split") == 0) return split();
@@ -412,5 +439,6 @@ int main(int argc, char** argv) {
   if (strcmp(what, "cancel") == 0) return cancel();
   if (strcmp(what, "locks") == 0) return locks();
   if (strcmp(what, "crowded") == 0) return crowded();
+  if (*what != 0) return recorded_in_part(what);
   return 2;
 }

@@ -634,6 +634,103 @@ TEST_F(Waits, AForkedChildAsksForItsOwnProfile) {
   EXPECT_EQ(charged(0, signal_safe::kWaitNs), 40'000u) << "the parent's";
 }
 
+// What another thread does to turn recording off and on.
+void turn_off(Recording& recording) {
+  recording.session.recording = false;
+  signal_safe::pause_open_waits(recording.thread, cpu_now, wall_now);
+}
+void turn_on(Recording& recording) {
+  recording.thread.last_cpu_ns = cpu_now;
+  recording.thread.last_wall_ns = wall_now;
+  recording.session.recording = true;
+  signal_safe::resume_open_waits(recording.thread, wall_now);
+}
+
+TEST_F(Waits, OnlyWhatIsRecordedOfAWaitIsCharged) {
+  call(0, 1, 1);
+  const auto* record = recording.thread.record;
+  const auto off_and_on = [&] {
+    turn_off(recording);
+    EXPECT_EQ(record->wait_since_ns, 0u) << "a live reader shows none";
+    EXPECT_EQ(charged(1, signal_safe::kWaitNs), 200'000u);
+    wall_now += 5'000'000;
+    turn_on(recording);
+    EXPECT_EQ(record->wait_since_ns, wall_now);
+    wall_now += 30'000;
+  };
+  wait(1, 1, 200'000, 0, off_and_on);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 230'000u);
+  EXPECT_EQ(record->wait_since_ns, 0u);
+  expect_identity();
+}
+
+TEST_F(Waits, AWaitThatEndsWhileRecordingIsOffIsChargedUpToThere) {
+  call(0, 1, 1);
+  wait(
+      1, 1, 200'000, 0,
+      [&] {
+        turn_off(recording);
+        wall_now += 5'000'000;
+      },
+      100);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 200'000u);
+  EXPECT_EQ(charged(0, signal_safe::kBytesRead), 0u) << "it was read while recording was off";
+  expect_identity();
+}
+
+TEST_F(Waits, AWaitThatBeganWhileRecordingWasOffIsChargedFromThere) {
+  call(0, 1, 1);
+  recording.session.recording = false;
+  const void* object = &own;
+  const std::uint16_t wanted = fbleprof_wanted[signal_safe::wanted_place(object)];
+  std::uint64_t* frame = words_at(1);
+  frame[1] = recording.code.site_in(1);
+  fbleprof_wait wait{};
+  wait.frame = reinterpret_cast<std::uint64_t>(frame);
+  wait.callee = reinterpret_cast<const void*>(recording.code.start_of(kCallee));
+  wait.object = object;
+  fbleprof_wait_begins(&wait);
+  EXPECT_EQ(recording.thread.record->wait_since_ns, 0u);
+  wall_now += 5'000'000;
+  turn_on(recording);
+  wall_now += 70'000;
+  EXPECT_EQ(recording.thread.record->wait_since_ns, wall_now - 70'000);
+  EXPECT_EQ(recording.thread.record->wait_context, recording.tree().root());
+  fbleprof_wait_ends(&wait, 0, 0);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 70'000u) << "its end finds its context";
+  EXPECT_EQ(fbleprof_wanted[signal_safe::wanted_place(object)], wanted);
+  expect_identity();
+}
+
+TEST_F(Waits, AWaitThatNeverEndsIsTheRootsIfItBeganWhileRecordingWasOff) {
+  call(0, 1, 1);
+  recording.session.recording = false;
+  begin(1, words_at(1));
+  wall_now += 5'000'000;
+  turn_on(recording);
+  wall_now += 70'000;
+  signal_safe::charge_open_wait(recording.thread, cpu_now, wall_now);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 0u);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 70'000u);
+  expect_identity();
+}
+
+TEST_F(Waits, AWaitThatIsEndingWhenRecordingIsTurnedOffIsLeftToTheThread) {
+  call(0, 1, 1);
+  wait(1, 1, 200'000, 0, [&] {
+    own.ending_frame = 1;
+    signal_safe::pause_open_waits(recording.thread, cpu_now, wall_now);
+    EXPECT_EQ(charged(0, signal_safe::kWaitNs), 0u);
+  });
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 200'000u);
+}
+
+TEST_F(Waits, AForkedChildOpensNoWaitInItsParentsRecord) {
+  recording.session.recording = false;
+  recording.thread.canary->alive = 0;
+  wait(1, 1, 40'000, 0, [&] { EXPECT_EQ(own.open_count, 0u); });
+}
+
 TEST_F(Waits, ASampleInTheEndOfAWaitLeavesItsTime) {
   call(0, 1, 1);
   const std::uint64_t frame = frame_at(1);
