@@ -199,6 +199,7 @@ Definition next_definition_of_libc(const char* name, const void* after) {
     if (!found.next) found.next = function;
     if (!is_preloaded && !is_libc(file)) continue;
     found.of_libc = function;
+    found.is_libcs = is_libc(file);
     break;
   }
   return found;

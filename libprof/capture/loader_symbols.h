@@ -17,6 +17,7 @@ void* next_definition(const char* name, const void* after);
 struct Definition {
   void* next = nullptr;     // the first one, of any library
   void* of_libc = nullptr;  // the first one of libc or a preloaded library
+  bool is_libcs = false;    // whether that is libc's own
 };
 // The definitions in the objects after the library whose _DYNAMIC is `after`.
 Definition next_definition_of_libc(const char* name, const void* after);

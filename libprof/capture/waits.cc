@@ -19,6 +19,7 @@ extern "C" __attribute__((visibility("default"))) void fbleprof_find_definition(
   void* behind = capture::next_definition(name);
   found->next = next.next;
   found->of_libc = next.of_libc;
+  found->is_libcs = next.is_libcs;
   found->known_as = behind != nullptr ? behind : next.of_libc;
 }
 

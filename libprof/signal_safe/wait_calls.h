@@ -47,6 +47,7 @@ struct fbleprof_definition {
   const void* known_as;  // the same or, if that is a wrapper of the recorder's, the one behind it
   void* of_libc;         // the next one that is libc's, or made to stand for it by a preloaded
                          // library; null: there is none
+  bool is_libcs;         // whether that is libc's own
 };
 // Finds the definitions of `name` in the libraries after the one whose _DYNAMIC is `after`. Calls
 // no allocator and takes no lock: allocators call wrapped functions. Not in signal handlers.

@@ -39,6 +39,7 @@ using namespace fbleprof::preload;
 #define RECEIVED(name) FBLEPROF_WRAP(received, name)
 #define SENT(name) FBLEPROF_WRAP(sent, name)
 #define EXPORTED(name)
+#define VARIADIC(name, listed)
 #define CALLED(name)
 #define INTERPOSED(name)
 #include "calls.def"

@@ -2,7 +2,8 @@
 // is read.
 //
 // A try takes a lock whenever the call itself would take the lock without waiting. It fails with
-// EBUSY whenever the call would wait, or would fail because the thread has the lock already.
+// EBUSY whenever the call would wait, or would fail because the thread has the lock already. That
+// holds for libc's functions. A preloaded library's lock is called each time, as it may do more.
 #include <threads.h>
 
 #include "waking.h"
@@ -25,7 +26,8 @@ const void* object_of(Word word) { return reinterpret_cast<const void*>(word); }
 
 #define FBLEPROF_LOCK(name, try_name, busy)                                                   \
   FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                   \
-    if (auto* attempt = next::try_name.as_found<Try>()) {                                     \
+    auto* attempt = next::try_name.as_found<Try>();                                           \
+    if (attempt != nullptr && next::name.is_libcs() && next::try_name.is_libcs()) {           \
       const int result = attempt(lock);                                                       \
       if (result != (busy)) return result;                                                    \
     }                                                                                         \

@@ -21,6 +21,8 @@ namespace fbleprof::preload {
 
 namespace next {
 #define EACH(name) constinit Next name{#name, fbleprof_first_##name, wrapper_##name};
+#define EACH_VARIADIC(name, listed) \
+  constinit Next name{#name, fbleprof_first_##name, wrapper_##name, #listed};
 #define EACH_CALLED(name) constinit Next name{#name, nullptr, nullptr};
 #include "each_call.def"
 }  // namespace next
@@ -40,6 +42,13 @@ void* find_by_loader(const char* name) {
 
 }  // namespace
 
+bool Next::may_call_listed(const fbleprof_definition& found) const {
+  if (listed_ == nullptr) return true;
+  fbleprof_definition listed{};
+  fbleprof_find_definition(listed_, _DYNAMIC, &listed);
+  return found.is_libcs && listed.is_libcs;
+}
+
 void Next::find() {
   fbleprof_definition found{};
   const bool is_recorded = fbleprof_find_definition != nullptr;
@@ -50,8 +59,10 @@ void Next::find() {
     found.known_as = found.of_libc = found.next;
   }
   known_as_ = found.known_as;
+  is_libcs_ = found.is_libcs;
   __atomic_store_n(&function_, found.of_libc, __ATOMIC_RELEASE);
-  const bool is_direct = found.next != nullptr && (!is_recorded || found.next != found.of_libc);
+  const bool is_direct = found.next != nullptr &&
+                         (!is_recorded || found.next != found.of_libc || !may_call_listed(found));
   __atomic_store_n(&way_, is_direct ? reinterpret_cast<Code*>(found.next) : wrapper_,
                    __ATOMIC_RELEASE);
 }

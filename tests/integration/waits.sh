@@ -48,7 +48,8 @@ done
 
 begin "calls that an older libc lacks fail as unknown system calls do"
 lacking="read pread write pwrite pipe fcntl syscall nanosleep epoll_wait sem_wait pthread_mutex_unlock"
-lacking+=" fputc fputs vfprintf vdprintf __vdprintf_chk __isoc99_vscanf longjmp pthread_mutex_trylock pthread_rwlock_tryrdlock"
+lacking+=" fputc fputs fprintf dprintf __dprintf_chk __isoc99_scanf"
+lacking+=" vfprintf vdprintf __vdprintf_chk __isoc99_vscanf longjmp pthread_mutex_trylock pthread_rwlock_tryrdlock"
 env LD_PRELOAD="$wrappers:$PROGRAMS/lacking.plain" LACKS="$lacking" "$PROGRAMS/lacking_calls.plain" >"$dir/lacking"
 check "each of them" "$(grep -c -e '-1 ENOSYS$' "$dir/lacking")" = 20
 check "locks need no try" "$(tail -n 2 "$dir/lacking" | grep -c ': 0 $')" = 2
@@ -143,6 +144,13 @@ same "$PROGRAMS/own_names.plain"
 check "libc's are recorded" "$(waited usleep)" -ge 49
 settings=("LD_PRELOAD=$wrappers")
 same "$PROGRAMS/own_names.plain"
+
+begin "functions of a preloaded library are called as without"
+LD_PRELOAD=$PROGRAMS/replacing_calls.plain "$PROGRAMS/replaced_calls.plain" >"$dir/plain.out"
+settings=("LD_PRELOAD=$wrappers:$LIB:$PROGRAMS/replacing_calls.plain" FBLEPROF_WAITS=1)
+profiled "$PROGRAMS/replaced_calls.plain"
+check "ours were called" "$(grep -c '^10 locks, 10 unlocks, 0 lists$' "$dir/plain.out")" = 1
+diff "$dir/plain.out" "$dir/profiled.out" || fail "others are called"
 
 begin "a lock is charged to who held it"
 settings=("${recording[@]}")

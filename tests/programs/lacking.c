@@ -10,6 +10,7 @@ struct definition {
   void* next;
   const void* known_as;
   void* of_libc;
+  char is_libcs;
 };
 
 static int is_lacking(const char* name) {
@@ -28,4 +29,5 @@ void fbleprof_find_definition(const char* name, const void* after, struct defini
   void* function = is_lacking(name) ? NULL : dlsym(RTLD_NEXT, name);
   found->next = found->of_libc = function;
   found->known_as = function;
+  found->is_libcs = function != NULL;
 }
