@@ -195,13 +195,12 @@ enum class How { kEach, kByChance };
     // The first allocation of the thread, or of a forked child: no distance was drawn yet.
     own.random = (reinterpret_cast<std::uint64_t>(&own) ^ thread.session->clocks.wall_ns()) | 1;
     next_random(&own.random);
-    own.bytes_left += static_cast<std::int64_t>(draw_distance(&own.random, period));
+    own.bytes_left += static_cast<std::int64_t>(draw_distance(&own.random, period)) - 1;
     if (own.bytes_left >= 0) return;
   }
-  std::int64_t left = own.bytes_left;
-  do left += static_cast<std::int64_t>(draw_distance(&own.random, period));
-  while (left < 0);
-  own.bytes_left = left;
+  // From the end of the block, however many of its bytes were sampled: the distance does not depend
+  // on what came before. So a block of any size costs one draw.
+  own.bytes_left = static_cast<std::int64_t>(draw_distance(&own.random, period)) - 1;
   record(thread, call, block, bytes, How::kByChance, nullptr, nullptr);
 }
 

@@ -48,7 +48,7 @@ static_assert(sizeof(KnownAllocation) == 56);
 struct AllocationThread {
   static constexpr std::uint32_t kKnown = 4096;
 
-  std::int64_t bytes_left;  // to the next sampled byte
+  std::int64_t bytes_left;  // before the next sampled byte
   std::uint64_t random;     // 0: no distance drawn yet
   const void* newest;       // the block that the thread's last allocator call allocated
   std::int64_t level;       // bytes allocated and not freed, not in Allocations::level yet

@@ -9,6 +9,7 @@
 #include "signal_safe/allocations.h"
 #include "signal_safe/enter.h"
 #include "signal_safe/memory_words.h"
+#include "signal_safe/poisson.h"
 #include "tests/support/no_resources.h"
 #include "tests/unit/signal_safe/recording.h"
 
@@ -373,6 +374,37 @@ TEST_F(SampledAllocations, StandForTheOthers) {
   for (std::uint64_t i = kBlocks / 2; i < kBlocks; ++i) fbleprof_freeing(block(i));
   EXPECT_EQ(charged(kAll, signal_safe::kFreesHere), charged(kAll, signal_safe::kAllocations));
   EXPECT_EQ(level(), 0);
+}
+
+TEST_F(SampledAllocations, OfAnySizeCostOneDraw) {
+  call(0, 1, 1);
+  own->random = 12345;
+  std::uint64_t random = own->random;
+  const std::uint64_t distance =
+      signal_safe::draw_distance(&random, recording.session.options.bytes_per_sample);
+  constexpr std::uint64_t kBytes = 1ull << 41;
+  fbleprof_allocated(in(1, 1), block(0), kBytes);
+  EXPECT_EQ(own->random, random);
+  EXPECT_EQ(own->bytes_left, static_cast<std::int64_t>(distance) - 1);
+  EXPECT_EQ(charged(1, signal_safe::kAllocations), 1u);
+  EXPECT_EQ(charged(1, signal_safe::kAllocatedBytes), kBytes);
+}
+
+// In turn with small ones, whose chance would change if a large one moved the next sampled byte.
+TEST_F(SampledAllocations, LargerThanThePeriodLeaveTheChancesOfOthers) {
+  call(0, 1, 1);
+  constexpr std::uint64_t kRounds = 20'000, kSmall = 64, kLarge = 20'000;
+  for (std::uint64_t i = 0; i < kRounds; ++i) {
+    fbleprof_allocated(in(1, 1), block(2 * i), kSmall);
+    fbleprof_allocated(in(2, 1), block(2 * i + 1), kLarge);
+  }
+  const auto of = [&](std::uint32_t function, std::uint32_t word) {
+    return static_cast<double>(charged(function, word));
+  };
+  EXPECT_NEAR(of(2, signal_safe::kAllocations) / kRounds, 1, 0.02);
+  EXPECT_NEAR(of(2, signal_safe::kAllocatedBytes) / (kRounds * kLarge), 1, 0.02);
+  // About 310 samples of small ones.
+  EXPECT_NEAR(of(1, signal_safe::kAllocatedBytes) / (kRounds * kSmall), 1, 0.25);
 }
 
 TEST_F(SampledAllocations, OfMappingsEndWithTheirFirstPart) {
