@@ -87,6 +87,7 @@ void change_level(AllocationThread& own, Session& session, std::int64_t bytes) {
 inline void count(ThreadState& thread, AllocationThread& own, std::uint64_t* values, Ref node,
                   const void* block, std::uint64_t bytes) {
   Session& session = *thread.session;
+  bytes = LiveBlocks::kept(bytes);
   values[kAllocations] += 1;
   values[kAllocatedBytes] += bytes;
   values[kSizes + size_class(bytes)] += 1;

@@ -43,6 +43,12 @@ class LiveBlocks {
   bool start(Pages* pages, std::uint32_t least_distance);
   bool is_on() const { return directory_ != nullptr; }
 
+  // The size that take() tells of a block of so many bytes: exact below 8 GiB, then in pages, and
+  // at most 32 TiB. What is counted when the block is added must be the same.
+  static std::uint64_t kept(std::uint64_t bytes) {
+    return bytes < kLarge ? bytes : unpack_bytes(pack_bytes(bytes));
+  }
+
   // False: there is no memory for it.
   bool add(const void* block, const LiveBlock& what) {
     Item* item = item_of(block);
@@ -50,8 +56,7 @@ class LiveBlocks {
       item = make_item(block);
       if (item == nullptr) return false;
     }
-    const std::uint64_t bytes = what.bytes < kMostBytes ? what.bytes : kMostBytes;
-    const std::uint64_t packed = what.node >> 1 | bytes << kNodeBits;
+    const std::uint64_t packed = what.node >> 1 | pack_bytes(what.bytes) << kNodeBits;
     item->node_and_bytes[0] = static_cast<std::uint32_t>(packed);
     item->node_and_bytes[1] = static_cast<std::uint32_t>(packed >> 32);
     item->owner_and_birth = what.owner | what.birth << kOwnerBits;
@@ -108,7 +113,9 @@ class LiveBlocks {
   static constexpr std::uint32_t kOwnerMask = (1u << kOwnerBits) - 1;
   static_assert(LiveBlock::kMarkedOwner <= kOwnerMask);
   static constexpr int kNodeBits = 30;
-  static constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << (64 - kNodeBits)) - 1;
+  // The highest bit tells that the others count pages.
+  static constexpr std::uint64_t kLarge = std::uint64_t{1} << (63 - kNodeBits);
+  static constexpr int kPageShift = 12;
   static constexpr int kAddressBits = 47, kLeafBits = 26;
   static constexpr std::uint64_t kDirectoryItems = std::uint64_t{1} << (kAddressBits - kLeafBits);
 
@@ -123,11 +130,20 @@ class LiveBlocks {
     return leaf != nullptr ? leaf + index_in_leaf(address) : nullptr;
   }
   Item* make_item(const void* block);
+  static std::uint64_t pack_bytes(std::uint64_t bytes) {
+    if (bytes < kLarge) [[likely]]
+      return bytes;
+    const std::uint64_t pages = bytes >> kPageShift;
+    return kLarge | (pages < kLarge ? pages : kLarge - 1);
+  }
+  static std::uint64_t unpack_bytes(std::uint64_t packed) {
+    return packed < kLarge ? packed : (packed - kLarge) << kPageShift;
+  }
   static LiveBlock unpack(const Item& item) {
     const std::uint64_t packed =
         item.node_and_bytes[0] | static_cast<std::uint64_t>(item.node_and_bytes[1]) << 32;
     return {static_cast<format::Ref>(packed & ((std::uint64_t{1} << kNodeBits) - 1)) << 1,
-            packed >> kNodeBits, item.owner_and_birth & kOwnerMask,
+            unpack_bytes(packed >> kNodeBits), item.owner_and_birth & kOwnerMask,
             item.owner_and_birth >> kOwnerBits};
   }
 

@@ -173,6 +173,18 @@ TEST_F(Allocated, AMappingCanBeUnmappedInParts) {
   EXPECT_EQ(level(), 200);
 }
 
+TEST_F(Allocated, ALargeMappingLeavesNothing) {
+  call(0, 1, 1);
+  constexpr std::uint64_t kBytes = (40ull << 30) + 100, kPart = 4096;
+  fbleprof_mapped(in(1, 1), block(0), kBytes);
+  EXPECT_EQ(level(), 40ll << 30);
+  fbleprof_unmapping(block(0), kPart);
+  fbleprof_unmapping(static_cast<const char*>(block(0)) + kPart, kBytes - kPart);
+  EXPECT_EQ(charged(1, signal_safe::kFreesHere), 1u);
+  EXPECT_EQ(charged(1, signal_safe::kFreedHereBytes), charged(1, signal_safe::kAllocatedBytes));
+  EXPECT_EQ(level(), 0);
+}
+
 TEST_F(Allocated, AMappingThatMovesIsTakenOutBefore) {
   call(0, 1, 1);
   fbleprof_mapped(in(1, 1), block(0), 8192);

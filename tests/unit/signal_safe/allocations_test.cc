@@ -61,7 +61,7 @@ TEST(LiveBlocks, ABlockIsTakenOnce) {
   LiveBlocks blocks;
   ASSERT_TRUE(blocks.start(&pages, 32));
   EXPECT_TRUE(blocks.add(at(0x500010), {1234, 40, 7, 99}));
-  EXPECT_TRUE(blocks.add(at(0x500030), {1236, (1ull << 34) + 5, 62, LiveBlocks::kBirthMask}));
+  EXPECT_TRUE(blocks.add(at(0x500030), {1236, (1ull << 33) - 1, 62, LiveBlocks::kBirthMask}));
   const LiveBlock first = blocks.take(at(0x500010));
   EXPECT_EQ(first.node, 1234u);
   EXPECT_EQ(first.bytes, 40u);
@@ -69,9 +69,33 @@ TEST(LiveBlocks, ABlockIsTakenOnce) {
   EXPECT_EQ(first.birth, 99u);
   EXPECT_EQ(blocks.take(at(0x500010)).node, 0u);
   const LiveBlock second = blocks.take(at(0x500030));
-  EXPECT_EQ(second.bytes, (1ull << 34) - 1) << "the largest that is told exactly";
+  EXPECT_EQ(second.bytes, (1ull << 33) - 1) << "the largest that is told exactly";
   EXPECT_EQ(second.birth, LiveBlocks::kBirthMask);
   EXPECT_EQ(blocks.take(at(~0ull)).node, 0u) << "no address of the program";
+}
+
+TEST(LiveBlocks, TheSizeThatIsKeptIsTheOneThatIsTold) {
+  Pages pages;
+  LiveBlocks blocks;
+  ASSERT_TRUE(blocks.start(&pages, 32));
+  const struct {
+    std::uint64_t bytes, kept;
+  } cases[] = {
+      {0, 0},
+      {(1ull << 33) - 1, (1ull << 33) - 1},
+      {1ull << 33, 1ull << 33},
+      {(40ull << 30) + 4095, 40ull << 30},
+      {1ull << 45, (1ull << 45) - 4096},
+      {~0ull, (1ull << 45) - 4096},
+  };
+  for (const auto& one : cases) {
+    EXPECT_EQ(LiveBlocks::kept(one.bytes), one.kept);
+    ASSERT_TRUE(blocks.add(at(0x500010), {1236, one.bytes, 62, 3}));
+    const LiveBlock block = blocks.take(at(0x500010));
+    EXPECT_EQ(block.bytes, one.kept);
+    EXPECT_EQ(block.node, 1236u);
+    EXPECT_EQ(block.owner, 62u);
+  }
 }
 
 TEST(LiveBlocks, ASearchMarksTheBlockThatHoldsAnAddressOnce) {
