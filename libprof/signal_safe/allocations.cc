@@ -210,7 +210,7 @@ enum class How { kEach, kByChance };
 struct Freed {
   Ref node;
   std::uint32_t owner, birth;
-  bool is_temporary, is_sampled;
+  bool is_temporary, is_sampled, is_mapping;
   std::uint64_t count, bytes;
 };
 
@@ -277,16 +277,83 @@ bool take(Session& session, const void* block, Freed* freed) {
   if (all.blocks.is_on()) {
     const LiveBlock found = all.blocks.take(block);
     if (found.node != 0) {
-      *freed = {found.node, found.owner, found.birth, is_temporary, false, 1, found.bytes};
+      *freed = {found.node, found.owner, found.birth, is_temporary, false, false, 1, found.bytes};
       return true;
     }
   }
   if (all.sampled.is_on() && all.sampled.may_hold(block)) [[unlikely]] {
     const SampledBlock found = all.sampled.take(block);
-    *freed = {found.node, found.owner, found.birth, is_temporary, true, found.count, found.bytes};
+    *freed = {found.node, found.owner, found.birth, is_temporary,
+              true,       false,       found.count, found.bytes};
     return found.node != 0;
   }
   return false;
+}
+
+// ---- Mappings
+
+std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + 4095) & ~std::uint64_t{4095}; }
+
+void add_mapping(LiveBlocks& blocks, std::uint64_t begin, const LiveBlock& what) {
+  blocks.add(reinterpret_cast<const void*>(begin), what);
+  blocks.note_mapping(begin, true);
+}
+
+bool take_mapping(Session& session, std::uint64_t begin, Freed* freed) {
+  if (session.allocations.blocks.is_on()) session.allocations.blocks.note_mapping(begin, false);
+  if (!take(session, reinterpret_cast<const void*>(begin), freed)) return false;
+  freed->is_mapping = true;
+  return true;
+}
+
+// Counts the first `bytes` of a mapping as unmapped. The rest is one that begins there.
+void count_unmapped(Session& session, std::uint64_t begin, std::uint64_t bytes, Freed freed) {
+  if (!freed.is_sampled && bytes < freed.bytes) {
+    add_mapping(session.allocations.blocks, begin + bytes,
+                {freed.node, freed.bytes - bytes, freed.owner, freed.birth});
+    freed.bytes = bytes;
+    freed.count = 0;
+  }
+  count_freed(session, freed);
+}
+
+// Counts what a mapping that begins before `begin` has in [begin, end) as unmapped. What it has
+// behind counts as a mapping of its own, because both will end.
+void cut_earlier_mapping(Session& session, std::uint64_t begin, std::uint64_t end) {
+  LiveBlocks& blocks = session.allocations.blocks;
+  std::uint64_t its_begin;
+  if (!blocks.last_mapping(begin, &its_begin)) return;
+  const auto* memory = reinterpret_cast<const void*>(its_begin);
+  // Only read, as long as it may be a mapping of another thread's.
+  LiveBlock block = blocks.find(memory);
+  const std::uint64_t bytes = block.bytes, before = begin - its_begin;
+  if (block.node == 0 || before >= bytes) return;
+  block.bytes = before;
+  blocks.add(memory, block);
+  const std::uint64_t gone = end - begin < bytes - before ? end - begin : bytes - before;
+  if (const std::uint64_t rest = bytes - before - gone; rest != 0) {
+    block.bytes = rest;
+    add_mapping(blocks, end, block);
+    std::uint64_t* values = values_of(session.arena, block.node);
+    __atomic_fetch_add(&values[kAllocations], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&values[kSizes + size_class(rest)], 1, __ATOMIC_RELAXED);
+  }
+  count_freed(session, {block.node, block.owner, block.birth, false, false, true, 0, gone});
+}
+
+// Counts what is recorded in [begin, end) as unmapped: any parts of any mappings.
+void unmap(Session& session, std::uint64_t begin, std::uint64_t end) {
+  const LiveBlocks& blocks = session.allocations.blocks;
+  Freed freed;
+  if (take_mapping(session, begin, &freed)) {
+    count_unmapped(session, begin, end - begin, freed);
+  } else if (blocks.is_on()) {
+    cut_earlier_mapping(session, begin, end);
+  }
+  std::uint64_t at;
+  while (blocks.is_on() && blocks.first_mapping(begin, end, &at)) {
+    if (take_mapping(session, at, &freed)) count_unmapped(session, at, end - at, freed);
+  }
 }
 
 }  // namespace
@@ -394,23 +461,30 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_put_block_back(const void* block,
     all.sampled.add(block, {freed.node, freed.owner, freed.birth, freed.count, freed.bytes});
   } else {
     all.blocks.add(block, {freed.node, freed.bytes, freed.owner, freed.birth});
+    if (freed.is_mapping) all.blocks.note_mapping(reinterpret_cast<std::uint64_t>(block), true);
   }
 }
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_mapped(std::uint64_t frame, const void* memory,
                                            std::uint64_t bytes) {
-  if (!session_of_this_thread().options.mappings) return;
-  fbleprof_unmapping(memory, bytes);  // the mapping that it replaced
+  Session& session = session_of_this_thread();
+  if (!session.options.mappings) return;
+  fbleprof_unmapping(memory, bytes);  // the mappings that it replaced
   fbleprof_allocated(frame, memory, bytes);
+  LiveBlocks& blocks = session.allocations.blocks;
+  if (blocks.is_on() && blocks.find(memory).node != 0) {
+    blocks.note_mapping(reinterpret_cast<std::uint64_t>(memory), true);
+  }
 }
 
 FBLEPROF_FOR_WRAPPERS bool fbleprof_take_mapping(const void* memory, fbleprof_taken_block* taken) {
   *taken = {};
-  const Options& options = session_of_this_thread().options;
+  Session& session = session_of_this_thread();
+  const Options& options = session.options;
   if (!options.mappings) return false;
-  fbleprof_take_block(memory, taken);
   Freed freed;
-  __builtin_memcpy(&freed, taken, sizeof freed);
+  if (!take_mapping(session, reinterpret_cast<std::uint64_t>(memory), &freed)) freed = {};
+  __builtin_memcpy(taken, &freed, sizeof freed);
   // A mapping that the sampler has left out cannot be told from a file's. The new one is as likely
   // to be picked as any other.
   return freed.node != 0 || options.allocations != AllocationMode::kExact;
@@ -418,22 +492,17 @@ FBLEPROF_FOR_WRAPPERS bool fbleprof_take_mapping(const void* memory, fbleprof_ta
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_taken_was_unmapped(const void* memory, std::uint64_t bytes,
                                                        const fbleprof_taken_block* taken) {
-  Session& session = session_of_this_thread();
   Freed freed;
   __builtin_memcpy(&freed, taken, sizeof freed);
   if (freed.node == 0) return;
-  if (!freed.is_sampled && bytes < freed.bytes) {
-    const auto* rest = static_cast<const char*>(memory) + bytes;
-    session.allocations.blocks.add(rest,
-                                   {freed.node, freed.bytes - bytes, freed.owner, freed.birth});
-    freed.bytes = bytes;
-    freed.count = 0;
-  }
-  count_freed(session, freed);
+  count_unmapped(session_of_this_thread(), reinterpret_cast<std::uint64_t>(memory),
+                 whole_pages(bytes), freed);
 }
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_unmapping(const void* memory, std::uint64_t bytes) {
-  fbleprof_taken_block taken;
-  fbleprof_take_mapping(memory, &taken);
-  fbleprof_taken_was_unmapped(memory, bytes, &taken);
+  Session& session = session_of_this_thread();
+  if (!session.options.mappings) return;
+  const auto begin = reinterpret_cast<std::uint64_t>(memory);
+  const std::uint64_t end = begin + whole_pages(bytes);
+  if (end > begin) unmap(session, begin, end);
 }

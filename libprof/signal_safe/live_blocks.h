@@ -63,6 +63,11 @@ class LiveBlocks {
     return true;
   }
 
+  LiveBlock find(const void* block) const {
+    const Item* item = item_of(block);
+    return item != nullptr ? unpack(*item) : LiveBlock{};
+  }
+
   LiveBlock take(const void* block) {
     Item* item = item_of(block);
     if (item == nullptr) return {};
@@ -92,6 +97,13 @@ class LiveBlocks {
   LiveBlock mark(std::uint64_t address, std::uint64_t* begin);
   // Whether a block begins in [begin, end); *first gets the begin of the first one.
   bool any_in(std::uint64_t begin, std::uint64_t end, std::uint64_t* first, LiveBlock* block) const;
+  // Mappings are blocks that can end in other pieces than they began in, so those that cover an
+  // address are searched for. The pages on which one begins are noted behind a leaf's items.
+  void note_mapping(std::uint64_t begin, bool is_one);
+  // The first that begins in [begin, end); and the last that begins before `end`, if it is near.
+  // False: none does.
+  bool first_mapping(std::uint64_t begin, std::uint64_t end, std::uint64_t* found) const;
+  bool last_mapping(std::uint64_t end, std::uint64_t* found) const;
   // Calls visit(begin, bytes) for each mapping of these tables.
   template <typename Visit>
   void for_each_table(Visit visit) const {
@@ -99,7 +111,7 @@ class LiveBlocks {
     for (std::uint64_t d = 0; d < kDirectoryItems; ++d) {
       const Item* leaf = __atomic_load_n(&directory_[d], __ATOMIC_ACQUIRE);
       if (leaf != nullptr) {
-        visit(reinterpret_cast<std::uint64_t>(leaf), items_per_leaf() * sizeof(Item));
+        visit(reinterpret_cast<std::uint64_t>(leaf), bytes_of_leaf());
       }
     }
   }
@@ -113,11 +125,12 @@ class LiveBlocks {
   static constexpr std::uint32_t kOwnerMask = (1u << kOwnerBits) - 1;
   static_assert(LiveBlock::kMarkedOwner <= kOwnerMask);
   static constexpr int kNodeBits = 30;
+  static constexpr int kPageShift = 12;
   // The highest bit tells that the others count pages.
   static constexpr std::uint64_t kLarge = std::uint64_t{1} << (63 - kNodeBits);
-  static constexpr int kPageShift = 12;
   static constexpr int kAddressBits = 47, kLeafBits = 26;
   static constexpr std::uint64_t kDirectoryItems = std::uint64_t{1} << (kAddressBits - kLeafBits);
+  static constexpr std::uint64_t kPagesPerLeaf = std::uint64_t{1} << (kLeafBits - kPageShift);
 
   std::uint64_t items_per_leaf() const { return std::uint64_t{1} << (kLeafBits - distance_shift_); }
   std::uint64_t index_in_leaf(std::uint64_t address) const {
@@ -130,6 +143,11 @@ class LiveBlocks {
     return leaf != nullptr ? leaf + index_in_leaf(address) : nullptr;
   }
   Item* make_item(const void* block);
+  std::uint64_t bytes_of_leaf() const {
+    return items_per_leaf() * sizeof(Item) + kPagesPerLeaf / 8;
+  }
+  // 64 pages' notes; null: no block has begun near them.
+  std::uint64_t* notes_of(std::uint64_t page) const;
   static std::uint64_t pack_bytes(std::uint64_t bytes) {
     if (bytes < kLarge) [[likely]]
       return bytes;

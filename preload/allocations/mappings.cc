@@ -33,8 +33,12 @@ void* map(std::uint64_t caller, void* at, std::size_t bytes, int protection, int
   }
   void* memory = next.mmap(at, bytes, protection, flags, fd, offset);
   const bool is_memory = (flags & MAP_ANONYMOUS) != 0 && (protection & PROT_WRITE) != 0;
-  if (memory != MAP_FAILED && is_memory && fbleprof_mapped != nullptr) {
-    fbleprof_mapped(caller, memory, bytes);
+  if (memory != MAP_FAILED && fbleprof_mapped != nullptr) {
+    if (is_memory) {
+      fbleprof_mapped(caller, memory, bytes);
+    } else if ((flags & MAP_FIXED) != 0) {
+      fbleprof_unmapping(memory, bytes);  // what it replaced: programs give memory back so
+    }
   }
   return memory;
 }
@@ -76,7 +80,7 @@ FBLEPROF_INTERPOSE void* mremap(void* memory, std::size_t bytes, std::size_t wan
     fbleprof_taken_was_unmapped(memory, bytes, &taken);
     if (is_memory) {
       fbleprof_mapped(FBLEPROF_CALLER, moved, wanted);
-    } else {
+    } else if (moved != memory) {
       fbleprof_unmapping(moved, wanted);  // the mapping that it replaced
     }
   }

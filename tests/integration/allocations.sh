@@ -138,6 +138,57 @@ same "$dir/moves" "$dir/file"
 verified "$profile"
 check "nothing" "$(($(total allocated) < 1 << 20))" = 1
 
+begin "mappings end, whatever their size, and in which pieces"
+cat >"$dir/pieces.c" <<'C'
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#define MIB (1L << 20)
+#define KEEP __attribute__((noinline))
+enum { kMemory = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+#define map(bytes, protection) mmap(0, bytes, protection, kMemory, -1, 0)
+#define map_at(at, bytes, protection) mmap(at, bytes, protection, kMemory | MAP_FIXED, -1, 0)
+KEEP static void tail(void) {
+  char* memory = map(4 * MIB, PROT_READ | PROT_WRITE);
+  munmap(memory + 3 * MIB, MIB);
+  munmap(memory, 3 * MIB);
+}
+KEEP static void neighbours(void) {
+  char* memory = map(8 * MIB, PROT_NONE);
+  map_at(memory, 4 * MIB, PROT_READ | PROT_WRITE);
+  map_at(memory + 4 * MIB, 4 * MIB, PROT_READ | PROT_WRITE);
+  munmap(memory, 8 * MIB);
+}
+KEEP static void replaced(void) {
+  map_at(map(16 * MIB, PROT_READ | PROT_WRITE), 16 * MIB, PROT_NONE);
+}
+KEEP static void large(void) {
+  munmap(map(40L << 30, PROT_READ | PROT_WRITE), 40L << 30);
+}
+KEEP static void kept(void) {
+  char* memory = map(4 * MIB, PROT_READ | PROT_WRITE);
+  munmap(memory + MIB, MIB);
+}
+int main(void) {
+  tail();
+  neighbours();
+  replaced();
+  large();
+  kept();
+  return 0;
+}
+C
+gcc "$dir/pieces.c" -o "$dir/pieces" || fail "no program"
+recording exact,mmap
+same "$dir/pieces"
+verified "$profile"
+for function in tail neighbours replaced large; do
+  check "$function maps" "$(self allocated $function)" -ge $((4 << 20))
+  check "of $function nothing is live" "$(self live $function)" = 0
+  check "and no block" "$(self live-blocks $function)" = 0
+done
+check "around a hole, what is there" "$(self live kept)" = $((3 << 20))
+check "in two pieces" "$(self live-blocks kept)" = 2
+
 begin "memory that mremap enlarges is sampled like other memory"
 cat >"$dir/grows.c" <<'C'
 #define _GNU_SOURCE

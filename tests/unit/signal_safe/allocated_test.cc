@@ -185,6 +185,78 @@ TEST_F(Allocated, ALargeMappingLeavesNothing) {
   EXPECT_EQ(level(), 0);
 }
 
+// Pages of memory that is mapped, from block(0) on.
+class Mapped : public Allocated {
+ protected:
+  static const void* page(std::uint64_t number) {
+    return static_cast<const char*>(block(0)) + number * kPage;
+  }
+  void map(std::uint64_t begin, std::uint64_t end) {
+    fbleprof_mapped(in(1, 1), page(begin), (end - begin) * kPage);
+  }
+  static void unmap(std::uint64_t begin, std::uint64_t end) {
+    fbleprof_unmapping(page(begin), (end - begin) * kPage);
+  }
+  void expect(std::int64_t live_pages, std::uint64_t allocations, std::uint64_t frees) {
+    EXPECT_EQ(level(), live_pages * static_cast<std::int64_t>(kPage));
+    EXPECT_EQ(charged(1, signal_safe::kAllocations), allocations);
+    EXPECT_EQ(charged(1, signal_safe::kFreesHere), frees);
+    EXPECT_EQ(charged(1, signal_safe::kAllocatedBytes) - charged(1, signal_safe::kFreedHereBytes),
+              static_cast<std::uint64_t>(live_pages) * kPage);
+  }
+  static constexpr std::uint64_t kPage = 4096;
+};
+
+TEST_F(Mapped, AMappingEndsWithItsLastPart) {
+  call(0, 1, 1);
+  map(0, 16);
+  unmap(12, 16);
+  expect(12, 1, 0);
+  unmap(0, 4);
+  expect(8, 1, 0);
+  unmap(4, 12);
+  expect(0, 1, 1);
+  unmap(0, 16);  // there is nothing left
+  expect(0, 1, 1);
+}
+
+TEST_F(Mapped, BehindAHoleItIsAnother) {
+  call(0, 1, 1);
+  map(0, 16);
+  unmap(4, 6);
+  expect(14, 2, 0);
+  unmap(0, 4);
+  expect(10, 2, 1);
+  unmap(6, 16);
+  expect(0, 2, 2);
+}
+
+TEST_F(Mapped, NeighboursEndInOneCall) {
+  call(0, 1, 1);
+  map(0, 4), map(4, 8), map(12, 20);
+  unmap(2, 16);
+  expect(6, 3, 1);
+  unmap(0, 64);
+  expect(0, 3, 3);
+}
+
+TEST_F(Mapped, WhatReplacesAPartIsNotCountedTwice) {
+  call(0, 1, 1);
+  map(0, 16);
+  map(4, 8);
+  expect(16, 3, 0);
+  unmap(0, 16);
+  expect(0, 3, 3);
+}
+
+TEST_F(Mapped, NothingIsUnmappedThatTheKernelRefuses) {
+  call(0, 1, 1);
+  map(0, 4);
+  unmap(0, 0);
+  fbleprof_unmapping(page(0), ~0ull - 4096);
+  expect(4, 1, 0);
+}
+
 TEST_F(Allocated, AMappingThatMovesIsTakenOutBefore) {
   call(0, 1, 1);
   fbleprof_mapped(in(1, 1), block(0), 8192);

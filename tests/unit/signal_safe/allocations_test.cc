@@ -98,6 +98,39 @@ TEST(LiveBlocks, TheSizeThatIsKeptIsTheOneThatIsTold) {
   }
 }
 
+TEST(LiveBlocks, MappingsAreFoundFromBothSides) {
+  Pages pages;
+  LiveBlocks blocks;
+  ASSERT_TRUE(blocks.start(&pages, 32));
+  constexpr std::uint64_t kFirst = 0x7f00'0000'0000, kLeaf = 64 << 20;
+  constexpr std::uint64_t kMappings[] = {kFirst, kFirst + 63 * 4096, kFirst + 64 * 4096,
+                                         kFirst + kLeaf - 4096, kFirst + 1000 * kLeaf};
+  blocks.note_mapping(kFirst, true);  // where no block is, none is noted
+  std::uint64_t found = 0;
+  EXPECT_FALSE(blocks.first_mapping(0, ~0ull, &found));
+  for (const std::uint64_t begin : kMappings) {
+    blocks.add(at(begin), {2, 4096, 1, 1});
+    blocks.note_mapping(begin, true);
+  }
+  blocks.add(at(kFirst + 4096), {2, 4096, 1, 1});  // no mapping
+  std::vector<std::uint64_t> forward, backward;
+  for (std::uint64_t from = 0; blocks.first_mapping(from, ~0ull, &found); from = found + 4096) {
+    forward.push_back(found);
+  }
+  for (std::uint64_t to = kFirst + 2000 * kLeaf; blocks.last_mapping(to, &found); to = found) {
+    backward.insert(backward.begin(), found);
+  }
+  EXPECT_EQ(forward, std::vector<std::uint64_t>(std::begin(kMappings), std::end(kMappings)));
+  EXPECT_EQ(backward, forward);
+  EXPECT_FALSE(blocks.first_mapping(kFirst + 4096, kFirst + 63 * 4096, &found));
+  EXPECT_TRUE(blocks.first_mapping(kFirst, kFirst + 1, &found));
+  EXPECT_FALSE(blocks.last_mapping(kFirst + 5000 * kLeaf + (1ull << 40), &found)) << "too far away";
+  EXPECT_FALSE(blocks.last_mapping(~0ull, &found)) << "no address of the program";
+  blocks.note_mapping(kFirst, false);
+  EXPECT_TRUE(blocks.first_mapping(kFirst, ~0ull, &found));
+  EXPECT_EQ(found, kMappings[1]);
+}
+
 TEST(LiveBlocks, ASearchMarksTheBlockThatHoldsAnAddressOnce) {
   Pages pages;
   LiveBlocks blocks;
