@@ -3,6 +3,7 @@
 #include <linux/close_range.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -145,6 +146,13 @@ Word pass_on(Next& callee, Word a, Word b, Word c, Word d) {
   return function != nullptr ? function(a, b, c, d, 0, 0) : missing();
 }
 
+Word bytes_of(Word messages, Word count) {
+  const auto* message = reinterpret_cast<const mmsghdr*>(messages);
+  Word bytes = 0;
+  for (int i = 0; i < static_cast<int>(count); ++i) bytes += message[i].msg_len;
+  return bytes;
+}
+
 // The table knows descriptors as int.
 bool has_failed(Word result) { return static_cast<int>(result) < 0; }
 
@@ -206,6 +214,24 @@ FBLEPROF_CHANNEL(write_to, sendmsg)
 FBLEPROF_CHANNEL(wait_for_events, epoll_wait)
 FBLEPROF_CHANNEL(wait_for_events, epoll_pwait)
 FBLEPROF_CHANNEL(wait_for_events, epoll_pwait2)
+
+// These return how many messages they transferred.
+FBLEPROF_WRAPPER(Word, recvmmsg, Word fd, Word messages, Word b, Word c, Word d) {
+  auto* function = next::recvmmsg.as<OfWords>();
+  if (function == nullptr) return missing();
+  Waiting waiting(next::recvmmsg, FBLEPROF_CALLER, WaitKind::kForPeers);
+  const Word result = function(fd, messages, b, c, d, 0);
+  waiting.has_read(bytes_of(messages, result));
+  return result;
+}
+FBLEPROF_WRAPPER(Word, sendmmsg, Word fd, Word messages, Word b, Word c) {
+  auto* function = next::sendmmsg.as<OfWords>();
+  if (function == nullptr) return missing();
+  Waiting waiting(next::sendmmsg, FBLEPROF_CALLER);
+  const Word result = function(fd, messages, b, c, 0, 0);
+  waiting.has_written(bytes_of(messages, result));
+  return result;
+}
 
 // recvfrom, with the size of the buffer: one word more than the others.
 FBLEPROF_WRAPPER(Word, __recvfrom_chk, Word fd, Word b, Word c, Word d, Word e, Word f, Word g) {

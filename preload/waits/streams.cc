@@ -71,6 +71,34 @@ Word pass_on(Next& callee, Word a, Word b, Word c, Word d, Word e) {
   return waited(callee, caller, a, b, c, d, e);
 }
 
+std::size_t pending(const FILE* stream) {
+  const char *at = stream->_IO_write_ptr, *base = stream->_IO_write_base;
+  return at > base ? static_cast<std::size_t>(at - base) : 0;
+}
+
+// What the call reads from the descriptor, or writes to it: less than its bytes, or more, because
+// of the buffer. The read and write in libc are not wrapped, so nothing counts twice.
+[[gnu::noinline]] Word read_in(Next& callee, std::uint64_t caller, const FILE* stream, Word size,
+                               Word a, Word b, Word c, Word d, Word e) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  Waiting waiting(callee, caller);
+  const std::size_t before = buffered(stream);
+  const Word result = function(a, b, c, d, e, 0);
+  waiting.has_read(result * size + static_cast<Word>(buffered(stream) - before));
+  return result;
+}
+[[gnu::noinline]] Word write_in(Next& callee, std::uint64_t caller, Word a, Word size, Word count,
+                                Word stream) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  Waiting waiting(callee, caller);
+  const std::size_t before = pending(stream_of(stream));
+  const Word result = function(a, size, count, stream, 0, 0);
+  waiting.has_written(result * size + static_cast<Word>(before - pending(stream_of(stream))));
+  return result;
+}
+
 }  // namespace
 
 // A wrapper of up to five words, which cannot block if `is_at_once`.
@@ -96,8 +124,11 @@ FBLEPROF_LINE(getline, c, '\n')
 FBLEPROF_LINE(getdelim, d, static_cast<int>(c))
 FBLEPROF_LINE(__getdelim, d, static_cast<int>(c))
 
-#define FBLEPROF_READ(name, size, count, stream) \
-  FBLEPROF_STREAM(name, is_there(size, count, stream_of(stream)))
+#define FBLEPROF_READ(name, size, count, stream)                                             \
+  FBLEPROF_WRAPPER(Word, name, Word a, Word b, Word c, Word d, Word e) {                     \
+    if (is_there(size, count, stream_of(stream))) return pass_on(next::name, a, b, c, d, e); \
+    return read_in(next::name, FBLEPROF_CALLER, stream_of(stream), size, a, b, c, d, e);     \
+  }
 FBLEPROF_READ(fread, b, c, d)
 FBLEPROF_READ(fread_unlocked, b, c, d)
 FBLEPROF_READ(__fread_chk, c, d, e)
@@ -110,8 +141,15 @@ FBLEPROF_STREAM(putchar, room(stdout) != 0)
 FBLEPROF_STREAM(fputs, has_room_for(reinterpret_cast<const char*>(a), stream_of(b)))
 FBLEPROF_STREAM(fputs_unlocked, has_room_for(reinterpret_cast<const char*>(a), stream_of(b)))
 FBLEPROF_STREAM(puts, has_room_for(reinterpret_cast<const char*>(a), stdout))
-FBLEPROF_STREAM(fwrite, fits(b, c, stream_of(d)))
-FBLEPROF_STREAM(fwrite_unlocked, fits(b, c, stream_of(d)))
+#define FBLEPROF_WRITE(name)                                                 \
+  FBLEPROF_WRAPPER(Word, name, Word a, Word size, Word count, Word stream) { \
+    if (fits(size, count, stream_of(stream))) {                              \
+      return pass_on(next::name, a, size, count, stream, 0);                 \
+    }                                                                        \
+    return write_in(next::name, FBLEPROF_CALLER, a, size, count, stream);    \
+  }
+FBLEPROF_WRITE(fwrite)
+FBLEPROF_WRITE(fwrite_unlocked)
 
 // Functions with a list of arguments are wrapped as they are; those with `...` call them.
 #define FBLEPROF_LISTED(name) FBLEPROF_STREAM(name, false)

@@ -145,6 +145,29 @@ check "libc's are recorded" "$(waited usleep)" -ge 49
 settings=("LD_PRELOAD=$wrappers")
 same "$PROGRAMS/own_names.plain"
 
+begin "bytes of streams, with the size of the buffer and without"
+cat >"$dir/copies.c" <<'C'
+#include <stdio.h>
+int main(int argc, char** argv) {
+  static char buffer[100000];
+  FILE *from = fopen(argv[1], "r"), *to = fopen(argv[2], "w");
+  unsigned long bytes, i = 0;
+  if (argc != 3 || from == NULL || to == NULL) return 1;
+  while ((bytes = fread(buffer, 1, ++i % 5 == 0 ? sizeof buffer : 100, from)) > 0)
+    fwrite(buffer, 1, bytes, to);
+  return fclose(to);
+}
+C
+gcc "$dir/copies.c" -o "$dir/copies" || fail "no program"
+head -c 3000000 /dev/zero >"$dir/zeros"
+settings=("${recording[@]}")
+same "$dir/copies" "$dir/zeros" "$dir/zeros.copy"
+verified "$profile"
+cmp "$dir/zeros" "$dir/zeros.copy" || fail "another copy"
+check "all that was read" "$(total bytes-read)" = 3000000
+check "what was written before fclose" "$(total bytes-written)" -ge $((3000000 - 8192))
+check "and no more" "$(total bytes-written)" -le 3000000
+
 begin "functions of a preloaded library are called as without"
 LD_PRELOAD=$PROGRAMS/replacing_calls.plain "$PROGRAMS/replaced_calls.plain" >"$dir/plain.out"
 settings=("LD_PRELOAD=$wrappers:$LIB:$PROGRAMS/replacing_calls.plain" FBLEPROF_WAITS=1)
