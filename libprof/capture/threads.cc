@@ -10,6 +10,7 @@
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/thread_choice.h"
+#include "signal_safe/edge_cache.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
@@ -20,6 +21,7 @@ namespace fbleprof::capture {
 
 using arch::kernel_call;
 using signal_safe::Entry;
+using signal_safe::FilledPages;
 using signal_safe::GrowingMemory;
 using signal_safe::kGateWord;
 using signal_safe::kNoFrame;
@@ -556,19 +558,18 @@ void start_all_threads(Charged from) {
   });
 }
 
-void forget_code() {
-  session.caches_emptied.fetch_add(1, std::memory_order_seq_cst);
-  // Include threads that have ended: the next ones take over their caches unchanged.
+std::uint64_t forget_code() {
+  const std::uint32_t emptied = session.caches_emptied.fetch_add(1, std::memory_order_seq_cst);
+  constexpr std::uint32_t kVisits = 256 - FilledPages::kFirstVisit;
+  const auto visit = static_cast<std::uint8_t>(FilledPages::kFirstVisit + emptied % kVisits);
+  std::uint64_t pages = 0;
+  // Include threads that have ended: the next ones take over their caches unchanged. A slot does
+  // not name its call site, so empty all. The owner may be filling one at this moment, with a call
+  // that it makes: that code is still loaded.
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
-    // A slot does not name its call site, so empty all. The owner may be filling one at this
-    // moment, with a call that it makes: that code is still loaded.
-    Slot* slots = memory->state.cache.slots;
-    if ((memory->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
-    const std::uint64_t mask = __atomic_load_n(&memory->state.cache.mask, __ATOMIC_SEQ_CST);
-    for (std::uint64_t i = 0; i <= mask / sizeof(Slot); ++i) {
-      if (slots[i].tag != 0) __atomic_store_n(&slots[i].tag, 0, __ATOMIC_RELEASE);
-    }
+    pages += signal_safe::empty_filled_pages(memory->state, visit);
   }
+  return pages;
 }
 
 }  // namespace fbleprof::capture

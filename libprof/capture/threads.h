@@ -87,6 +87,7 @@ enum class Charged { kFromNow, kFromAttaching };
 void start_all_threads(Charged from);
 
 // Empties all threads' edge caches: code was unloaded, and other code may be loaded in its place.
-void forget_code();
+// Returns how many pages of them were looked through: those that were filled since the last time.
+std::uint64_t forget_code();
 
 }  // namespace fbleprof::capture

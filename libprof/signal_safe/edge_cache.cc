@@ -41,14 +41,47 @@ bool may_push_out(ThreadState& thread) {
   return thread.lot >> 61 == 0;
 }
 
+// Whether a mark was set, which becomes `visit` then. What is filled from here on sets it again.
+// (What must be emptied was filled before its code was unloaded, so a plain look finds its mark.)
+bool begin_visit(std::uint8_t& mark, std::uint8_t visit) {
+  if (mark == 0) return false;
+  __atomic_exchange_n(&mark, visit, __ATOMIC_SEQ_CST);
+  return true;
+}
+// Takes the mark back, only now: another thread that empties the cache must not return before all
+// is looked through. Not if the page was filled meanwhile, or is another's visit now.
+void end_visit(std::uint8_t& mark, std::uint8_t visit) {
+  __atomic_compare_exchange_n(&mark, &visit, std::uint8_t{0}, false, __ATOMIC_SEQ_CST,
+                              __ATOMIC_RELAXED);
+}
+
 }  // namespace
+
+std::uint32_t empty_filled_pages(ThreadState& thread, std::uint8_t visit) {
+  constexpr std::uint64_t kSlots = FilledPages::kBytes / sizeof(Slot);
+  if (!begin_visit(thread.filled.any, visit)) return 0;
+  std::uint32_t visited = 0;
+  Slot* page = thread.cache.slots;
+  for (std::uint8_t& mark : thread.filled.pages) {
+    if (begin_visit(mark, visit)) {
+      ++visited;
+      for (Slot* slot = page; slot < page + kSlots; ++slot) {
+        if (slot->tag != 0) __atomic_store_n(&slot->tag, 0, __ATOMIC_RELEASE);
+      }
+      end_visit(mark, visit);
+    }
+    page += kSlots;
+  }
+  end_visit(thread.filled.any, visit);
+  return visited;
+}
 
 void insert_slot(ThreadState& thread, Word context, const Slot& call) {
   if (is_too_small(thread)) [[unlikely]]
     grow(thread);
   const auto [slot, pushes_out] = choose_slot(
       thread.cache, context, call, [&](const Slot* each) { return is_spare(each, context); });
-  if (!pushes_out || may_push_out(thread)) fill_slot(slot, call);
+  if (!pushes_out || may_push_out(thread)) fill_slot(thread, slot, call);
 }
 
 void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,

@@ -1,5 +1,6 @@
 // Fills the cache that the hooks look up first; see shadow_stack.h for a slot's meaning and
-// arch/word.h for its place. Only the owner of the cache fills it, under its BusyGuard.
+// arch/word.h for its place. Only the owner of the cache fills it, under its BusyGuard. Whoever
+// unloads code empties the caches of all threads.
 #pragma once
 
 #include "signal_safe/thread_state.h"
@@ -46,7 +47,19 @@ SlotChoice choose_slot(const Cache& cache, Word context, const Slot& call, IsSpa
   return {slot, true};
 }
 
-inline void fill_slot(Slot* slot, const Slot& with) {
+// Tells whoever empties the caches that the slot's page may hold calls.
+inline void mark_filled(ThreadState& thread, const Slot* slot) {
+  const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const char*>(slot) -
+                                                 reinterpret_cast<const char*>(thread.cache.slots));
+  __atomic_store_n(&thread.filled.pages[offset / FilledPages::kBytes], FilledPages::kFilled,
+                   __ATOMIC_RELEASE);
+  __atomic_store_n(&thread.filled.any, FilledPages::kFilled, __ATOMIC_RELEASE);
+}
+
+// Fills a slot of the thread's cache.
+inline void fill_slot(ThreadState& thread, Slot* slot, const Slot& with) {
+  // Already now: a handler may leave the rest out by longjmp.
+  mark_filled(thread, slot);
   // A hook in a signal handler may see the slot half written: that hook must miss.
   slot->tag = 0;
   asm volatile("" ::: "memory");
@@ -55,13 +68,22 @@ inline void fill_slot(Slot* slot, const Slot& with) {
   slot->to = with.to;
   asm volatile("" ::: "memory");
   slot->tag = with.tag;
+  // Without a look at what was there: whoever takes the marks back at this moment either sees the
+  // slot, too, or leaves these marks to the next one.
+  mark_filled(thread, slot);
 }
+
+// Empties the pages of the thread's cache that have been filled since this was done last, and
+// returns how many they are. Any thread may do that at any moment, several at once; each call with
+// another `visit` than those that run meanwhile, from FilledPages::kFirstVisit on. The owner may be
+// filling a slot: that call is kept or dropped.
+std::uint32_t empty_filled_pages(ThreadState& thread, std::uint8_t visit);
 
 // As insert_slot(), in a cache that has all of its slots: there nearly all calls are at home, so
 // only an empty slot is spare.
-inline void insert_among_all(const Cache& cache, Word context, const Slot& call) {
+inline void insert_among_all(ThreadState& thread, Word context, const Slot& call) {
   const auto is_empty = [](const Slot* slot) { return slot->tag == 0; };
-  fill_slot(choose_slot(cache, context, call, is_empty).slot, call);
+  fill_slot(thread, choose_slot(thread.cache, context, call, is_empty).slot, call);
 }
 
 // The C API's calls look up these instead of a callee's address. No code is there: all have their

@@ -250,7 +250,7 @@ inline bool enter_from_top(const BusyGuard& guard, ThreadState& thread, Frame fr
   if (*calls == 0) return false;
   *calls += 1;
   const Word word = word_of(child.node, arch::kNoBlock);
-  insert_among_all(thread.cache, top->word, {top->word ^ site, key, calls, word});
+  insert_among_all(thread, top->word, {top->word ^ site, key, calls, word});
   if (kHook != HOOK_EXACT || rewritten->is_leaf == 0) signal_safe::push(thread, top, frame, word);
   return true;
 }

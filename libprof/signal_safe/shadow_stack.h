@@ -68,6 +68,15 @@ struct Cache {
 inline constexpr std::size_t kFirstCacheSlots = std::size_t{1} << CACHE_SLOT_BITS;
 inline constexpr std::size_t kMostCacheSlots = std::size_t{1} << CACHE_MOST_SLOT_BITS;
 
+// Where a cache has been filled since it was last emptied: whoever empties it looks at these pages
+// only. 0: nowhere. Else kFilled, or the visit (edge_cache.h) that looks through the page.
+struct FilledPages {
+  static constexpr std::uint64_t kBytes = 4096;  // of the cache
+  static constexpr std::uint8_t kFilled = 1, kFirstVisit = 2;
+  std::uint8_t pages[kMostCacheSlots * SLOT_BYTES / kBytes] = {};
+  std::uint8_t any = 0;  // the same for all pages together
+};
+
 inline Slot* slot_of(Cache cache, Word context, std::uint64_t tag, std::uint64_t callee) {
   return reinterpret_cast<Slot*>(reinterpret_cast<char*>(cache.slots) +
                                  arch::slot_offset(context, tag, callee, cache.mask));

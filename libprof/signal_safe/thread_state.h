@@ -137,6 +137,8 @@ struct ThreadState {
   KnownStack known;  // the stack being walked, and the last one
   // While a sample is taken: those of the interrupted code, for the readers of runtimes; else null.
   const std::uint64_t* interrupted_registers = nullptr;
+
+  FilledPages filled;  // of the cache; other threads change it, too
 };
 
 // Whether a call must see to nested profiles or to a late start first. One load: each miss of the

@@ -1,6 +1,7 @@
 // The lists of threads' memory, and caches that one thread empties while their owner fills them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -119,21 +120,21 @@ struct NewMemory {
 
 TEST(Lists, ANewThreadIsSeenWhole) { EXPECT_GT(explore<NewMemory>(1), 50u); }
 
+// The one thread of a session.
+ThreadMemory& memory() {
+  static ThreadMemory* made = nullptr;
+  if (!made) {
+    start_session();
+    made = capture::take_thread_memory();
+  }
+  return *made;
+}
+
 // Code is unloaded while a thread caches a call in the same pair of slots: a new one, or one that
 // has the other slot and moves.
 template <bool IsNew>
 struct EmptyWhileFilling {
   static constexpr Slot kUnloaded = {0x1111, 0x2222, nullptr, 0x3333};
-  static ThreadMemory& memory() {
-    static ThreadMemory* made = nullptr;
-    if (!made) {
-      start_session();
-      made = capture::take_thread_memory();
-      made->state.record->flags |= format::kThreadHooked;
-    }
-    return *made;
-  }
-
   signal_safe::Word context = arch::make_word(7, arch::kNoBlock);
   Slot call = {context ^ 0x401234, 0x405678, nullptr, arch::make_word(8, arch::kNoBlock)};
   Slot* pair;
@@ -143,7 +144,7 @@ struct EmptyWhileFilling {
     Slot* slot = signal_safe::slot_of(cache, context, call.tag, call.callee);
     pair = slot < signal_safe::other_slot(slot) ? slot : signal_safe::other_slot(slot);
     pair[0] = pair[1] = IsNew ? Slot{} : call;
-    *slot = kUnloaded;
+    signal_safe::fill_slot(memory().state, slot, kUnloaded);
   }
   void watch(Scheduler& scheduler) {
     scheduler.shared = pair;
@@ -156,12 +157,61 @@ struct EmptyWhileFilling {
       ASSERT_NE(slot->tag, kUnloaded.tag) << "a call of code that is gone would be found";
       ASSERT_TRUE(slot->tag != call.tag || slot->to == call.to);
     }
+    capture::forget_code();
+    ASSERT_TRUE(pair[0].tag == 0 && pair[1].tag == 0) << "a filled page lost its mark";
   }
 };
 
 TEST(Lists, CallsOfUnloadedCodeLeaveTheCaches) {
   EXPECT_GT(explore<EmptyWhileFilling<true>>(4), 100u);
   EXPECT_GT(explore<EmptyWhileFilling<false>>(4), 100u);
+}
+
+// Two threads unload code: what the first of them empties is not yet empty when the second comes.
+struct EmptyTwice {
+  EmptyWhileFilling<true> filled;
+  Slot* const pair = filled.pair;
+
+  void watch(Scheduler& scheduler) { filled.watch(scheduler); }
+  void empty() const {
+    capture::forget_code();
+    ASSERT_TRUE(pair[0].tag == 0 && pair[1].tag == 0) << "another thread was to empty it";
+  }
+  void first() { empty(); }
+  void second() { empty(); }
+  void check() { ASSERT_EQ(capture::forget_code(), 0u); }
+};
+
+TEST(Lists, EachThatUnloadsCodeLeavesTheCachesEmpty) { EXPECT_GT(explore<EmptyTwice>(4), 100u); }
+
+// Threads that sleep, or have ended, cost an unloading nothing once it was done.
+TEST(Lists, OnlyPagesThatWereFilledSinceAreLookedThrough) {
+  start_session();
+  constexpr unsigned kThreads = 20;
+  std::vector<ThreadMemory*> threads;
+  for (unsigned i = 0; i < kThreads; ++i) threads.push_back(capture::take_thread_memory());
+  const auto call = [](ThreadMemory* thread, std::uint64_t number) {
+    const signal_safe::Word context = arch::make_word(7, arch::kNoBlock);
+    const Slot slot = {context ^ number << 8, 0x405678, nullptr, context};
+    signal_safe::insert_slot(thread->state, context, slot);
+    return find_slot(thread->state.cache, context, slot.tag, slot.callee) != nullptr;
+  };
+  EXPECT_EQ(capture::forget_code(), 0u) << "no thread has called anything";
+  for (ThreadMemory* thread : threads) EXPECT_TRUE(call(thread, 1));
+  EXPECT_EQ(capture::forget_code(), kThreads);
+  EXPECT_EQ(capture::forget_code(), 0u);
+  // One more call; then as many as there are pages in a cache that grows meanwhile.
+  EXPECT_TRUE(call(threads[3], 1));
+  EXPECT_EQ(capture::forget_code(), 1u);
+  constexpr std::uint64_t kCalls = 1 << 16, kAllPages = sizeof signal_safe::FilledPages{}.pages;
+  for (std::uint64_t i = 1; i <= kCalls; ++i) call(threads[5], i);
+  threads[5]->state.cache.mask = arch::kMostCacheMask;
+  for (std::uint64_t i = 1; i <= kCalls; ++i) call(threads[5], i);
+  EXPECT_EQ(capture::forget_code(), kAllPages);
+  const Slot* slots = threads[5]->state.cache.slots;
+  EXPECT_TRUE(std::all_of(slots, slots + signal_safe::kMostCacheSlots,
+                          [](const Slot& slot) { return slot.tag == 0; }));
+  EXPECT_EQ(capture::forget_code(), 0u);
 }
 
 }  // namespace
