@@ -26,21 +26,6 @@ namespace {
 constexpr std::uint64_t kBytesUnderConfinement = 4 << 20;
 }  // namespace
 
-// timer_create is still used there: it is older and more common than perf_event_open.
-bool is_born_confined() {
-  char text[4096];
-  read_text("/proc/self/status", text, sizeof text);
-  for (const char* line = text; *line;) {
-    constexpr char kName[] = "Seccomp:\t";
-    bool same = true;
-    for (std::size_t i = 0; same && i + 1 < sizeof kName; ++i) same = line[i] == kName[i];
-    if (same) return line[sizeof kName - 1] != '0';
-    while (*line && *line++ != '\n') {
-    }
-  }
-  return false;
-}
-
 namespace {
 // Charges what passed, and takes what later contexts need.
 void stop_measuring() {

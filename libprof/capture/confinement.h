@@ -3,9 +3,6 @@
 
 namespace fbleprof::capture {
 
-// Whether the program was started confined (seccomp): a new kind of system call might kill it.
-bool is_born_confined();
-
 // Call before the program forbids itself system calls (seccomp), or has them sent to a
 // handler of its own: afterwards our code makes none.
 void before_confinement();

@@ -246,17 +246,32 @@ void watch(int number) {
   stand_in_front(number, old);
 }
 
-void watch_all() {
-  for (const int number : kFatalSignals) watch(number);
-  for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch(number);
+// The same for a signal that is known to have its default action: one call instead of two, and a
+// start sets fifty.
+void watch_default(int number) {
+  const struct sigaction action {};
+  const struct sigaction ours = in_kernel(number, action);
+  struct sigaction old {};
+  program_actions[number] = action;
+  if (set_kernel_action(number, &ours, &old) != 0 || is_default(old)) return;
+  set_kernel_action(number, &old, nullptr);  // another thread has just set it
+}
+
+void watch_all(std::uint64_t default_signals) {
+  const auto watch_one = [&](int number) {
+    const bool is_known = (default_signals >> (number - 1) & 1) != 0;
+    is_known ? watch_default(number) : watch(number);
+  };
+  for (const int number : kFatalSignals) watch_one(number);
+  for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch_one(number);
 }
 
 }  // namespace
 
-void watch_fatal_signals() {
+void watch_fatal_signals(std::uint64_t default_signals) {
   // The kernel does not send the first process of a namespace a signal that has no handler.
   if (kernel_call(SYS_getpid) == 1) return;
-  watch_all();
+  watch_all(default_signals);
   on_death_by_sampling_signal([] { finish_process(format::State::kFatal, kSamplingSignal); });
   watching = true;
 }
@@ -268,7 +283,7 @@ void watch_cleared_signals() {
       now.sa_handler != SIG_DFL) {
     return;
   }
-  watch_all();
+  watch_all(0);
 }
 
 void leave_signals_to_first_process() {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "capture/large_stack.h"
-#include "capture/process_facts.h"
 #include "signal_safe/populate.h"
 
 namespace fbleprof::capture {
@@ -13,7 +12,9 @@ using arch::kernel_failed;
 
 namespace {
 
-constexpr std::uint64_t kFirstPopulatedBytes = 128 * 1024;
+// What a program of a few libraries takes. Each page costs a start 4 us on ext4, so the next step
+// (Arena) is for those that need it.
+constexpr std::uint64_t kFirstPopulatedBytes = 32 * 1024;
 constexpr std::uint64_t kLeastBytes = 1 << 20;
 
 bool map_anonymous(OutputFile& file) {
@@ -137,14 +138,15 @@ format::Header starting_header(const OutputFile& file) {
   header.used_bytes = format::kHeaderBytes;
   header.cap_bytes = file.cap_bytes;
   header.state = format::State::kStarting;
-  header.pid = own_pid();
-  header.process_start_ticks = process_start_ticks(header.pid);
-  header.pid_namespace = pid_namespace();
+  header.pid = file.owner.pid;
+  header.process_start_ticks = file.owner.start_ticks;
+  header.pid_namespace = file.owner.pid_namespace;
   return header;
 }
 
 OutputFile open_output(const Settings& settings, const OutputFile* parent) {
   OutputFile file;
+  file.owner = own_identity();
   OutputName& name = file.name;
   expand_template(settings, name);
   if (parent && !name.names_process) {

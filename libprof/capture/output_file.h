@@ -7,6 +7,7 @@
 
 #include "capture/options.h"
 #include "capture/output_name.h"
+#include "capture/process_facts.h"
 #include "capture/text.h"
 #include "format/format.h"
 
@@ -19,6 +20,7 @@ struct OutputFile {
   std::uint64_t populated_bytes = 0;
   std::uint64_t end_bytes = 0;     // where the file was cut
   FileIdentity identity;           // checked when the path is opened again
+  ProcessIdentity owner;           // the process that made it
   bool anonymous = false;          // memory only; gets its name when it is written out, at the end
   bool is_child = false;           // of a profiled process that forked
   std::uint64_t run_start_ns = 0;  // as in the settings

@@ -41,6 +41,9 @@ constinit std::atomic<std::uint64_t> taken_from_top{0};  // bytes of address spa
 
 bool can_wipe = true;
 
+constexpr std::uint64_t kNotKnown = 0;
+constinit std::atomic<std::uint64_t> known_limit{kNotKnown};  // of memory: see SameLimit
+
 Region* make_region(std::uint64_t bytes, InChild in_child) {
   const std::uint64_t all = bytes + kPageBytes;
   char* const base = signal_safe::map_memory(all);
@@ -143,7 +146,13 @@ void for_each_region(void (*function)(void* argument, const void* base, std::uin
   });
 }
 
-std::uint64_t limit_of_memory() { return std::min(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA)); }
+std::uint64_t limit_of_memory() {
+  const std::uint64_t known = known_limit.load(std::memory_order_relaxed);
+  return known != kNotKnown ? known : std::min(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA));
+}
+
+SameLimit::SameLimit() { known_limit.store(limit_of_memory(), std::memory_order_relaxed); }
+SameLimit::~SameLimit() { known_limit.store(kNotKnown, std::memory_order_relaxed); }
 
 bool can_wipe_in_children() { return can_wipe; }
 

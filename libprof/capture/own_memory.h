@@ -32,6 +32,14 @@ void grow_all_memory();
 // The limit of the process's address space, or of its data, to which our memory counts, too:
 // RLIM_INFINITY if there is none. The program planned its use without us.
 std::uint64_t limit_of_memory();
+// While this lives, the limit is that of its beginning: the kernel is asked once. One at a time,
+// where nobody changes the limit.
+struct SameLimit {
+  SameLimit();
+  ~SameLimit();
+  SameLimit(const SameLimit&) = delete;
+  SameLimit& operator=(const SameLimit&) = delete;
+};
 
 // False if the kernel cannot do that (before Linux 4.14, some sandboxes): then kWiped means
 // kCopied.

@@ -5,6 +5,9 @@
 #include <sys/auxv.h>
 #include <time.h>
 
+#include <new>
+#include <type_traits>
+
 #include "arch/machine.h"
 #include "capture/allocations.h"
 #include "capture/children.h"
@@ -17,6 +20,7 @@
 #include "capture/loader_symbols.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
+#include "capture/own_memory.h"
 #include "capture/process_facts.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
@@ -85,26 +89,33 @@ void remark_complaints() {
 void start_process(char** environment, void (*tell_end)()) {
   tell_end_of_thread = tell_end;
   if (getauxval(AT_SECURE) != 0) return;
-  if (const char* feature = arch::missing_feature()) {
+  const arch::Processor processor;
+  if (const char* feature = processor.missing_feature()) {
     say(Text<80>{"this processor lacks "}.add(feature).add(": not profiled").c_str());
     return;
   }
-  fbleprof_has_xsave = arch::has_xsave();
+  fbleprof_has_xsave = processor.has_xsave();
   const std::uint64_t cpu_at_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   session.clocks_by_system_call.store(!is_clock_libcs());
   // Read together: the difference of the two clocks is what the first wait may take.
   const std::uint64_t wall_at_start = signal_safe::monotonic_ns();
-  profile.settings = read_settings(environment);
+  // In their place: a copy of their many pages takes longer than to read them.
+  static_assert(std::is_trivially_destructible_v<Settings>);
+  new (&profile.settings) Settings(read_settings(environment));
   if (are_threads_found()) profile.settings.program_pid = own_pid();
   if (!is_wanted(profile.settings)) return;
   find_allocator(profile.settings);
-  profile.perf_allowed = !is_born_confined();
+  const ProcessStatus status = process_status();
+  // A new kind of system call might kill a confined program. timer_create is still used there: it
+  // is older and more common than perf_event_open.
+  profile.perf_allowed = !status.is_confined;
   settle_event(profile.settings, profile.perf_allowed);
   find_loaded_objects();
   find_wrappers(profile.settings);
   settle_switches(profile.settings, profile.perf_allowed);
   if (!are_threads_found()) session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
+  const SameLimit same_limit;  // the program has not begun
   if (!open_profile(nullptr, wall_at_start)) return;
   add_loaded_modules();
   remark_complaints();
@@ -122,7 +133,7 @@ void start_process(char** environment, void (*tell_end)()) {
     attach_this_thread(bounds_of_main_thread(), cpu_at_start);
   }
   // Actions that the program sets while it is not watched would not reach our handlers.
-  if (!are_threads_found()) watch_fatal_signals();
+  if (!are_threads_found()) watch_fatal_signals(status.default_signals);
   if (!profile.perf_allowed) catch_faults_of_peeks();
   begin_recording(profile.settings);
   session.arena.header()->state = format::State::kLive;

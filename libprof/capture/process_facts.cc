@@ -40,4 +40,41 @@ std::uint64_t pid_namespace() {
   return result == 0 ? status.st_ino : 0;
 }
 
+ProcessIdentity own_identity() {
+  const std::uint32_t pid = own_pid();
+  return {pid, process_start_ticks(pid), pid_namespace()};
+}
+
+namespace {
+// The value of a line of "NAME:\tVALUE", or null.
+const char* status_line(const char* text, const char* name) {
+  for (const char* line = text; *line;) {
+    const char *at = line, *wanted = name;
+    while (*wanted && *at == *wanted) ++at, ++wanted;
+    if (!*wanted && at[0] == ':' && at[1] == '\t') return at + 2;
+    while (*line && *line++ != '\n') {
+    }
+  }
+  return nullptr;
+}
+
+std::uint64_t parse_hex(const char* digits) {
+  std::uint64_t value = 0;
+  for (; (*digits >= '0' && *digits <= '9') || (*digits >= 'a' && *digits <= 'f'); ++digits) {
+    value = value * 16 + static_cast<std::uint64_t>(*digits - (*digits <= '9' ? '0' : 'a' - 10));
+  }
+  return value;
+}
+}  // namespace
+
+ProcessStatus process_status() {
+  char text[4096];
+  read_text("/proc/self/status", text, sizeof text);
+  ProcessStatus status;
+  if (const char* mode = status_line(text, "Seccomp")) status.is_confined = *mode != '0';
+  const char *ignored = status_line(text, "SigIgn"), *caught = status_line(text, "SigCgt");
+  if (ignored && caught) status.default_signals = ~(parse_hex(ignored) | parse_hex(caught));
+  return status;
+}
+
 }  // namespace fbleprof::capture

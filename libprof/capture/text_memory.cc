@@ -4,6 +4,7 @@
 
 #include "capture/kernel_file.h"
 #include "capture/modules.h"
+#include "capture/own_memory.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -40,7 +41,7 @@ char* map_at(std::uint64_t address, std::uint64_t bytes) {
 // Each try that fails is a system call, and the profile's own mapping may be gigabytes long.
 std::uint64_t known_obstacle(std::uint64_t begin, std::uint64_t end) {
   std::uint64_t lowest = begin;
-  const auto consider = [&](std::uint64_t from, std::uint64_t to) {
+  auto consider = [&](std::uint64_t from, std::uint64_t to) {
     if (from < end && begin < to && from < lowest) lowest = from;
   };
   for_each_loaded_module([&](const Module& module) { consider(module.begin, module.end); });
@@ -50,6 +51,12 @@ std::uint64_t known_obstacle(std::uint64_t begin, std::uint64_t end) {
   });
   const auto profile = reinterpret_cast<std::uint64_t>(session.arena.base());
   consider(profile, profile + session.arena.cap_bytes());
+  for_each_region(
+      [](void* argument, const void* base, std::uint64_t bytes) {
+        const auto from = reinterpret_cast<std::uint64_t>(base);
+        (*static_cast<decltype(consider)*>(argument))(from, from + bytes);
+      },
+      &consider);
   return lowest;
 }
 

@@ -54,7 +54,8 @@ constexpr std::uint64_t kFirstShadowBytes = 64 << 10;
 // of its CPU time.
 constexpr std::uint32_t kWatchHz = 20;
 
-constinit Settings settings_copy;
+constinit const Settings kDefaults;
+const Settings* profile_settings = &kDefaults;
 bool perf_allowed = true;
 bool are_found_later = false;
 void (*tell_end)() = nullptr;  // of found threads
@@ -102,12 +103,12 @@ void follow_recording(ThreadState& thread) {
   } else if (__atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) == 0) {
     let_hooks_look_up_in(thread, thread.cache.slots);
   }
-  if (settings_copy.recording.clock == format::Clock::kTicks || thread.sampling_page ||
+  if (profile_settings->recording.clock == format::Clock::kTicks || thread.sampling_page ||
       thread.has_timer) {
     return;
   }
   if (session.recording.load()) {
-    const auto source = arm_timer(thread, kSamplingSignal, settings_copy.rate_hz, perf_allowed);
+    const auto source = arm_timer(thread, kSamplingSignal, profile_settings->rate_hz, perf_allowed);
     if (!thread.sampling_page && !thread.has_timer && !has_ended(thread.tid)) {
       is_timer_lacking.store(true);
     }
@@ -120,7 +121,7 @@ void follow_recording(ThreadState& thread) {
 
 // Whether the user's filter leaves out the thread by its name, which its record holds.
 bool must_leave_out(const ThreadState& thread) {
-  return !keeps_thread(settings_copy.threads.c_str(), thread.record->name);
+  return !keeps_thread(profile_settings->threads.c_str(), thread.record->name);
 }
 
 constexpr std::uint32_t kOneLeftOut = 1u << format::kThreadsLeftOutShift;
@@ -217,7 +218,7 @@ void find_threads_later(void (*tell_end_of_thread)()) {
 }
 
 void configure_threads(const Settings& settings, bool allow_perf) {
-  settings_copy = settings;
+  profile_settings = &settings;
   perf_allowed = allow_perf;
   if (!session.empty_cache) {
     const std::size_t slots = limit_of_memory() == RLIM_INFINITY ? signal_safe::kMostCacheSlots
@@ -333,7 +334,7 @@ void follow_name(ThreadState& thread, const char* name) {
 }  // namespace
 
 void note_thread_name(unsigned long thread, const char* name) {
-  if (settings_copy.threads.empty() || !session.arena.base() || are_found_later ||
+  if (profile_settings->threads.empty() || !session.arena.base() || are_found_later ||
       !may_samples_come()) {
     return;
   }
@@ -347,7 +348,7 @@ void note_thread_name(unsigned long thread, const char* name) {
 }
 
 void note_own_name() {
-  if (settings_copy.threads.empty() || !may_samples_come()) return;
+  if (profile_settings->threads.empty() || !may_samples_come()) return;
   char name[sizeof format::Thread{}.name];
   kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name));
   note_thread_name(reinterpret_cast<unsigned long>(__builtin_thread_pointer()), name);

@@ -71,7 +71,7 @@ StackBounds signal_stack_of_this_thread();
 // thread call detach_this_thread when it ends; null: that is not possible.
 void find_threads_later(void (*tell_end_of_thread)());
 
-// Remembers the settings for new threads.
+// Of all threads from now on. The settings stay where they are.
 void configure_threads(const Settings& settings, bool allow_perf);
 
 // Stops and starts all threads: while stopped, the hooks see empty caches, no time is charged and

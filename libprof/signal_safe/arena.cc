@@ -16,13 +16,13 @@ void Arena::adopt(char* base, std::uint64_t cap_bytes, std::uint64_t populated_b
   populated_.store(populated_bytes, std::memory_order_relaxed);
 }
 
-bool Arena::populate_to(std::uint64_t end) {
+bool Arena::populate_to(std::uint64_t end, Steps steps) {
   std::uint64_t from = populated_.load(std::memory_order_relaxed);
   if (end <= (from & ~kFrozen)) return true;
   if ((from & kFrozen) != 0) return false;
   std::uint64_t step = end / 8 / kLeastStep * kLeastStep;
   step = step < kLeastStep ? kLeastStep : step > kMostStep ? kMostStep : step;
-  std::uint64_t to = (end + step - 1) / step * step;
+  std::uint64_t to = steps == Steps::kMore ? (end + step - 1) / step * step : end;
   if (to > cap_bytes_) to = cap_bytes_;
   if (to < end) return false;
   // Two threads may populate the same range: it is idempotent.
@@ -44,8 +44,10 @@ std::uint64_t Arena::freeze_short() {
   constexpr std::uint64_t kPage = 4096;
   // The destructors of libraries whose calls are counted still run.
   constexpr std::uint64_t kRoom = 4 * kPage;
+  const auto end_of_room = [&] { return (used_bytes() + kPage - 1) / kPage * kPage + kRoom; };
+  populate_to(end_of_room(), Steps::kNone);
   freeze();
-  const std::uint64_t end = (used_bytes() + kPage - 1) / kPage * kPage + kRoom;
+  const std::uint64_t end = end_of_room();
   if (end < populated_bytes()) populated_.store(end | kFrozen, std::memory_order_relaxed);
   return populated_bytes();
 }

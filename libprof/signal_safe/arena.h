@@ -85,7 +85,8 @@ class Arena {
   }
 
  private:
-  bool populate_to(std::uint64_t end);
+  enum class Steps { kMore, kNone };  // whether to populate more than is asked for
+  bool populate_to(std::uint64_t end, Steps steps = Steps::kMore);
   format::Ref take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t reserve_bytes);
 
   char* base_ = nullptr;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +24,7 @@
 #include "capture/next_environment.h"
 #include "capture/own_memory.h"
 #include "capture/plans.h"
+#include "capture/process_facts.h"
 #include "capture/profile.h"
 #include "capture/stack_bounds.h"
 #include "capture/text_memory.h"
@@ -449,6 +452,31 @@ TEST(OwnMemory, MayBeMissing) {
   EXPECT_EQ(limit_of_memory(), 1u);
   EXPECT_EQ(take_memory(std::uint64_t{100} << 20, InChild::kCopied), nullptr);
   EXPECT_EQ(take_memory(std::uint64_t{100} << 20, InChild::kWiped), nullptr);
+}
+
+TEST(OwnMemory, TheLimitIsReadAgainAfterTheStart) {
+  const std::uint64_t before = limit_of_memory();
+  auto same_limit = std::make_unique<SameLimit>();
+  const NoMemory none;
+  EXPECT_EQ(limit_of_memory(), before);
+  same_limit.reset();
+  EXPECT_EQ(limit_of_memory(), 1u);
+}
+
+// -- The kernel's view --
+
+TEST(ProcessStatus, TellsWhichSignalsHaveTheirDefaultAction) {
+  const auto bit = [](int number) { return std::uint64_t{1} << (number - 1); };
+  const auto before = process_status().default_signals;
+  EXPECT_NE(before & bit(SIGUSR1), 0u);
+  EXPECT_NE(before & bit(SIGRTMAX), 0u);
+  signal(SIGUSR1, SIG_IGN);
+  signal(SIGRTMAX, [](int) {});
+  EXPECT_EQ(process_status().default_signals, before & ~bit(SIGUSR1) & ~bit(SIGRTMAX));
+  signal(SIGUSR1, SIG_DFL);
+  signal(SIGRTMAX, SIG_DFL);
+  EXPECT_EQ(process_status().default_signals, before);
+  EXPECT_FALSE(process_status().is_confined);
 }
 
 // -- Symbols --

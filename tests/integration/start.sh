@@ -1,0 +1,18 @@
+#!/bin/bash
+# What a start costs beyond the program's own, in figures that no other work on the machine changes:
+# system calls, and the largest resident set. tests/bench/small.py measures the time.
+. "$(dirname "$0")/lib.sh"
+
+# costs_of VARIABLE...: of `true`.
+costs_of() { "$PROGRAMS/system_calls.plain" "$@" /bin/true 2>"$dir/err"; }
+
+begin "a preloaded true"
+costs=$(costs_of)
+[ $? != 77 ] || { skip "programs may not be traced"; exit 77; }
+read -r plain_calls plain_kb <<<"$costs"
+read -r calls kb <<<"$(costs_of "LD_PRELOAD=$LIB" "FBLEPROF_OUT=$profile")"
+verified "$profile"
+printf 'system calls: %d, plain %d; kB: %d, plain %d\n' "$calls" "$plain_calls" "$kb" "$plain_kb"
+# Its own signals are more than fifty of them.
+check "system calls beyond plain's" $((calls - plain_calls)) -le 195
+check "kB beyond plain's" $((kb - plain_kb)) -le 1536
