@@ -70,7 +70,7 @@ TEST_F(ActionsDeathTest, ThatTheKernelRefusesAreRefused) {
     const bool has_run = without_changes([&] {
       EXPECT_EQ(set_watched_action(SIGTERM, &given, &before), -1);
       EXPECT_EQ(set_watched_action(SIGTERM, nullptr, &before), -1);
-      watch_fatal_signals();
+      watch_fatal_signals(1ull << (SIGTERM - 1));
       watch_cleared_signals();
       catch_faults_of_peeks();
       profile.settings.exact = Text<1024>{"all"};
