@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include "arch/kernel.h"
 #include "arch/peek.h"
@@ -48,17 +49,28 @@ bool is_fault(int number, int code) {
   return false;
 }
 
-// Whether the fault came from our lost file, and is repaired.
-bool replace_lost_file(const siginfo_t* info) {
-  const auto address = reinterpret_cast<long>(info->si_addr);
-  const auto begin = reinterpret_cast<long>(session.arena.base());
-  const long end = begin + static_cast<long>(session.arena.cap_bytes());
+// Whether the address is in a file of ours, which has been lost; if so, memory takes its place.
+bool replace_lost_file(char* base, std::uint64_t bytes, long address) {
+  const auto begin = reinterpret_cast<long>(base);
+  const long end = begin + static_cast<long>(bytes);
   if (begin == 0 || address < begin || address >= end) return false;
   const long page = address / kPage * kPage;
-  abandon_profile();
   return !kernel_failed(kernel_call(SYS_mmap, page, end - page, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
                                     0));
+}
+
+bool replace_lost_file(const siginfo_t* info) {
+  const auto address = reinterpret_cast<long>(info->si_addr);
+  const signal_safe::Arena* parents = profile.parents_file;
+  if (parents && replace_lost_file(parents->base(), parents->cap_bytes(), address)) return true;
+  // The file is begun before the arena takes it.
+  if (!replace_lost_file(session.arena.base(), session.arena.cap_bytes(), address) &&
+      !replace_lost_file(profile.output.base, profile.output.cap_bytes, address)) {
+    return false;
+  }
+  abandon_profile();
+  return true;
 }
 
 // Faults that the program must not see.
@@ -116,8 +128,44 @@ void restore_after_repair(int number) {
   if (is_reset_by_kernel(action)) stand_in_front(number, action);
 }
 
+void send_to_this_thread(int number, const siginfo_t* info) {
+  const long pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
+  // If no more signals can be queued, the signal comes without its details.
+  if (kernel_failed(
+          kernel_call(SYS_rt_tgsigqueueinfo, pid, tid, number, reinterpret_cast<long>(info)))) {
+    kernel_call(SYS_tgkill, pid, tid, number);
+  }
+}
+
+// SIGBUS is open in code of ours that blocks all other signals, and may hold locks. One that was
+// sent waits until that code has ended. Another fault ends the program, as if it was blocked.
+bool holds_off(int number, const siginfo_t* info, void* context) {
+  if (number != SIGBUS || !are_all_signals_blocked()) return false;
+  if (is_fault(number, info->si_code)) {
+    const struct sigaction action {};
+    return set_kernel_action(number, &action, nullptr) == 0;
+  }
+  sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, number);
+  sigset_t waiting;
+  sigemptyset(&waiting);
+  sigaddset(&waiting, number);
+  kernel_call(SYS_rt_sigprocmask, SIG_BLOCK, reinterpret_cast<long>(&waiting), 0,
+              sizeof(std::uint64_t));
+  send_to_this_thread(number, info);
+  return true;
+}
+
+// Whether the signal is not, or not yet, for the program.
+bool is_ours_to_handle(int number, const siginfo_t* info, void* context) {
+  if (repair_fault(number, info, context)) {
+    restore_after_repair(number);
+    return true;
+  }
+  return holds_off(number, info, context);
+}
+
 void on_fatal(int number, siginfo_t* info, void* context) {
-  if (repair_fault(number, info, context)) return restore_after_repair(number);
+  if (is_ours_to_handle(number, info, context)) return;
   const int saved_errno = errno;
   Death death{number, context};
   // A filter of system calls may forbid to leave the signal stack. Threads that are not attached
@@ -132,14 +180,7 @@ void on_fatal(int number, siginfo_t* info, void* context) {
     // The fault would come again and again.
     kernel_call(SYS_exit_group, kStatusOfSignal + number);
   }
-  if (!is_fault(number, info->si_code)) {
-    const long pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
-    // If no more signals can be queued, the signal comes without its details.
-    if (kernel_failed(
-            kernel_call(SYS_rt_tgsigqueueinfo, pid, tid, number, reinterpret_cast<long>(info)))) {
-      kernel_call(SYS_tgkill, pid, tid, number);
-    }
-  }
+  if (!is_fault(number, info->si_code)) send_to_this_thread(number, info);
   errno = saved_errno;
 }
 
@@ -194,7 +235,7 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
 
 // Runs in front of a handler of the program's.
 void on_handled(int number, siginfo_t* info, void* context) {
-  if (repair_fault(number, info, context)) return restore_after_repair(number);
+  if (is_ours_to_handle(number, info, context)) return;
   const int saved_errno = errno;
   const struct sigaction action = program_actions[number];
   if (action.sa_flags & static_cast<int>(SA_RESETHAND)) {
@@ -274,6 +315,16 @@ void watch_fatal_signals(std::uint64_t default_signals) {
   watch_all(default_signals);
   on_death_by_sampling_signal([] { finish_process(format::State::kFatal, kSamplingSignal); });
   watching = true;
+}
+
+void stop_watching_fatal_signals() {
+  if (!watching) return;
+  watching = false;
+  for (int number = 1; number <= kLastRealTime; ++number) {
+    struct sigaction now {};
+    if (set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
+    set_kernel_action(number, &program_actions[number], nullptr);
+  }
 }
 
 void watch_cleared_signals() {

@@ -26,6 +26,8 @@ namespace fbleprof::capture {
 
 // `default_signals`: those that are known to have their default action (ProcessStatus).
 void watch_fatal_signals(std::uint64_t default_signals);
+// There is no profile: the kernel gets the program's actions.
+void stop_watching_fatal_signals();
 // In a child: watches them again if the child was made without handlers (CLONE_CLEAR_SIGHAND).
 void watch_cleared_signals();
 // In a child that is the first process of its namespace: the kernel does not send it signals that

@@ -218,6 +218,7 @@ void become_own_process(ThreadState* inherited) {
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);
+  profile.parents_file = &inheritance.file();
   abandon_all_threads();
   forget_found_threads();
   forget_unrecorded();
@@ -239,7 +240,10 @@ void become_own_process(ThreadState* inherited) {
     recognize_prepared();
     inheritance.take_blocks();
   });
-  if (!is_open) return;
+  if (!is_open) {
+    profile.parents_file = nullptr;
+    return;
+  }
   fbleprof_hot.self = nullptr;
   if (are_threads_found()) {
     install_handler();  // nothing watched what the child set before
@@ -253,6 +257,7 @@ void become_own_process(ThreadState* inherited) {
     note_signal_stack(reinterpret_cast<void*>(stack.low), stack.high - stack.low);
   }
   inheritance.replay_stack();
+  profile.parents_file = nullptr;
   inheritance.release();
   session.arena.header()->state = format::State::kLive;
   if (was_recording) start_all_threads(Charged::kFromAttaching);

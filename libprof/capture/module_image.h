@@ -25,6 +25,8 @@ struct ModuleImage {
       return {module.load_bias, reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR)),
               static_cast<std::uint32_t>(getauxval(AT_PHNUM))};
     }
+    if (module.begin == 0)
+      return {};  // the profile's file has been lost, and memory took its place
     constexpr std::uint64_t kPage = 4096;
     const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(module.begin);
     if (__builtin_memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 ||

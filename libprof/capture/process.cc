@@ -116,7 +116,10 @@ void start_process(char** environment, void (*tell_end)()) {
   if (!are_threads_found()) session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
   const SameLimit same_limit;  // the program has not begun
-  if (!open_profile(nullptr, wall_at_start)) return;
+  // From its first byte on, the file may be truncated. Actions that the program sets while it is
+  // not watched would not reach our handlers.
+  if (!are_threads_found()) watch_fatal_signals(status.default_signals);
+  if (!open_profile(nullptr, wall_at_start)) return stop_watching_fatal_signals();
   add_loaded_modules();
   remark_complaints();
   if (profile.settings.recording.clock != format::Clock::kTicks) {
@@ -132,8 +135,6 @@ void start_process(char** environment, void (*tell_end)()) {
     SamplingBlocked guard;
     attach_this_thread(bounds_of_main_thread(), cpu_at_start);
   }
-  // Actions that the program sets while it is not watched would not reach our handlers.
-  if (!are_threads_found()) watch_fatal_signals(status.default_signals);
   if (!profile.perf_allowed) catch_faults_of_peeks();
   begin_recording(profile.settings);
   session.arena.header()->state = format::State::kLive;

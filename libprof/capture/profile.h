@@ -13,6 +13,8 @@ namespace fbleprof::capture {
 struct Profile {
   Settings settings;
   OutputFile output;
+  // In a forked child: the parent's file, while the child reads it; else null.
+  const signal_safe::Arena* parents_file = nullptr;
   std::uint32_t pid = 0;      // of the profiled process
   bool perf_allowed = true;   // perf_event_open may be tried
   bool finished = false;      // its end is written; hooks may still count

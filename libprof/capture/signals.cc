@@ -38,6 +38,8 @@ __thread long mask_set_by __attribute__((tls_model("initial-exec"))) = 0;
 __thread bool program_blocks __attribute__((tls_model("initial-exec"))) = false;
 __thread bool program_has_pending __attribute__((tls_model("initial-exec"))) = false;
 __thread siginfo_t pending_info __attribute__((tls_model("initial-exec")));
+// How many AllSignalsBlocked the thread has. Its handlers read this.
+__thread volatile int all_blocked __attribute__((tls_model("initial-exec"))) = 0;
 // In how many threads the program blocks the signal. One that ends so stays counted.
 int blocking_threads = 0;
 
@@ -622,9 +624,17 @@ SamplingBlocked::~SamplingBlocked() {
   if (!(old_mask_ & kSamplingBit)) change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
-AllSignalsBlocked::AllSignalsBlocked() : old_mask_(change_mask(SIG_SETMASK, ~std::uint64_t{0})) {}
+AllSignalsBlocked::AllSignalsBlocked()
+    : old_mask_(change_mask(SIG_SETMASK, ~(std::uint64_t{1} << (SIGBUS - 1)))) {
+  all_blocked = all_blocked + 1;
+}
 
-AllSignalsBlocked::~AllSignalsBlocked() { change_mask(SIG_SETMASK, old_mask_); }
+AllSignalsBlocked::~AllSignalsBlocked() {
+  all_blocked = all_blocked - 1;
+  change_mask(SIG_SETMASK, old_mask_);
+}
+
+bool are_all_signals_blocked() { return all_blocked != 0; }
 
 void open_mask_of_thread() {
   // A signal that is pending is delivered when the mask is opened; by then the handler knows

@@ -114,7 +114,9 @@ class SamplingBlocked {
   std::uint64_t old_mask_;
 };
 
-// Blocks all signals, except those that cannot be blocked.
+// Blocks all signals, except those that cannot be blocked, and SIGBUS: the profile's file may be
+// truncated at any moment, and a fault whose signal is blocked ends the program. A SIGBUS that
+// somebody sends waits all the same (fatal_signals).
 class AllSignalsBlocked {
  public:
   AllSignalsBlocked();
@@ -125,6 +127,9 @@ class AllSignalsBlocked {
  private:
   std::uint64_t old_mask_;
 };
+
+// Whether this thread is in code that one of them guards.
+bool are_all_signals_blocked();
 
 // At a thread's start, before anything here blocks: unblocks the sampling signal. The program's
 // view is what the mask said.
