@@ -88,27 +88,6 @@ struct Point {
   auto operator<=>(const Point&) const = default;
 };
 
-struct End {
-  int status = 0;
-  std::string out;
-  bool operator==(const End&) const = default;
-  std::string shown() const {
-    return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-           : status < 0        ? "no end"
-                               : fmt::format("exit {}, {:?}", WEXITSTATUS(status), out);
-  }
-};
-
-// Without the profiler.
-End plain_end(const Setup& setup, const Scenario& scenario) {
-  Run run(setup, scenario);
-  const pid_t pid = fork();
-  if (pid == 0) run.become(false);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return {status, run.text_of("out")};
-}
-
 // Runs the program; makes `point` fail with `error`. With neither: lists the points.
 End run_failing(const Run& run, const Point* point, int error, std::set<Point>* points) {
   Tracee program(run, true);

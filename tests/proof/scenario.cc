@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/personality.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,6 +107,21 @@ std::vector<std::string> Run::profiles() const {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+std::string End::shown() const {
+  return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+         : status < 0        ? "no end"
+                             : fmt::format("exit {}, {:?}", WEXITSTATUS(status), out);
+}
+
+End plain_end(const Setup& setup, const Scenario& scenario) {
+  Run run(setup, scenario);
+  const pid_t pid = fork();
+  if (pid == 0) run.become(false);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return {status, run.text_of("out")};
 }
 
 namespace {

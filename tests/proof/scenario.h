@@ -61,6 +61,16 @@ class Run {
   std::string directory_;
 };
 
+// How a run ended, and what it wrote.
+struct End {
+  int status = 0;  // as of waitpid
+  std::string out;
+  bool operator==(const End&) const = default;
+  std::string shown() const;
+};
+// Without the profiler.
+End plain_end(const Setup& setup, const Scenario& scenario);
+
 // The program's own counts of its functions.
 struct Counted {
   static constexpr int kFunctions = 9, kEven = 1, kOdd = 2;

@@ -2,12 +2,16 @@
 // sampling signal, one whose handler in the program calls hooked functions, one that ends the
 // program, and the one that a truncated file raises.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
+#include <set>
+#include <unordered_set>
 
 #include "tests/proof/proofs.h"
 #include "tests/proof/tracee.h"
@@ -25,14 +29,26 @@ void go_to_mark(Tracee& program) {
 
 bool is_at_end(const user_regs_struct& state) { return state.rax == kMark && state.rdi == 0; }
 
-void report(const Setup& setup, const Scenario& scenario, const char* what, std::uint64_t step,
+void report(const Setup& setup, const Scenario& scenario, const char* what, std::uint64_t at,
             const std::vector<std::string>& problems, unsigned& total) {
   for (const std::string& problem : problems) {
     if (++total > 20) return;
-    fmt::print("{} {}: {} at step {}: {}\n", scenario.name, setup.mode.name, what, step, problem);
+    fmt::print("{} {}: {} at {:#x}: {}\n", scenario.name, setup.mode.name, what, at, problem);
     std::fflush(stdout);
   }
 }
+
+// Whether a handler of the program's is there: not between exec and the mark of the next program.
+class Ready {
+ public:
+  bool holds(const Tracee& program, const user_regs_struct& state) {
+    if (state.rax == kMark && state.rdi == 1) programs_ = program.programs();
+    return program.programs() <= programs_;
+  }
+
+ private:
+  unsigned programs_ = 1;
+};
 
 // All instructions of one run: the handler returns to each.
 unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int signal,
@@ -40,14 +56,17 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
   Run run(setup, scenario);
   Tracee program(run, true);
   go_to_mark(program);
-  const std::uint64_t most = bound.quick ? 2000 : 1'000'000;
+  const std::uint64_t most = bound.quick ? 2000 : 3'000'000;
   // Where a signal is blocked, it waits. Code that takes it, until none waits, must come to an end.
   constexpr std::uint64_t kPauseAfterBlocked = 97;
   std::uint64_t steps = 0, sent = 0, next = 1;
+  Ready ready;
   unsigned total = 0;
   std::vector<std::string> problems;
   program.run_by_steps([&](Task& task) {
-    if (++steps > most || is_at_end(program.registers(task))) return false;
+    const user_regs_struct state = program.registers(task);
+    if (++steps > most || is_at_end(state)) return false;
+    if (!ready.holds(program, state)) return true;
     if (steps < next && task.signal != signal) return true;
     ++sent;
     const Tracee::Delivery delivery = program.run_handler(task, signal);
@@ -57,8 +76,8 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
   });
   if (steps > most && !bound.quick) problems.emplace_back("it did not come to its end");
   if (!program.finish(20)) problems.emplace_back("it hung");
-  if (WIFSIGNALED(program.status()))
-    problems.push_back(fmt::format("it died of {}", WTERMSIG(program.status())));
+  const End end{program.status(), run.text_of("out")}, plain = plain_end(setup, scenario);
+  if (end != plain) problems.push_back(fmt::format("{} instead of {}", end.shown(), plain.shown()));
   const auto images = images_of(run);
   Findings findings = examine(images, truth_of(run, 0), true);
   problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
@@ -75,77 +94,224 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
   return total;
 }
 
-enum class Harm { kTerminate, kTruncate };
+// An instruction of the recorder that a run executes: where, and in which program (exec).
+struct Place {
+  unsigned long address;
+  unsigned program;
+};
 
-// The number of steps to the end.
-std::uint64_t count_steps(const Setup& setup, const Scenario& scenario) {
-  Run run(setup, scenario);
-  Tracee program(run, true);
+// Where a run begins to matter.
+enum class From { kMark, kStart };
+
+// Goes to the mark. A sample is due there, so that the handler is among what is executed: the
+// timers hardly come to it.
+void go_to_mark_with_sample(Tracee& program) {
   go_to_mark(program);
-  std::uint64_t steps = 0;
-  program.run_by_steps(
-      [&](Task& task) { return ++steps < 2'000'000 && !is_at_end(program.registers(task)); });
-  return steps;
+  syscall(SYS_tkill, program.pid(), SIGPROF);
 }
 
-// One run for each of so many instructions, evenly spread: the signal or damage comes there, and
-// the run then continues freely.
-unsigned harm_at_each(const Setup& setup, const Scenario& scenario, Harm harm, const Bound& bound) {
-  const std::uint64_t all = bound.quick ? 6000 : count_steps(setup, scenario);
-  const std::uint64_t runs = std::min<std::uint64_t>(all, bound.quick ? 5 : bound.runs);
-  unsigned total = 0;
-  for (std::uint64_t i = 0; i < runs; ++i) {
-    const std::uint64_t at = i * all / runs + i % 7;
-    Run run(setup, scenario);
-    Tracee program(run, true);
-    go_to_mark(program);
-    std::uint64_t steps = 0;
-    program.run_by_steps([&](Task&) { return ++steps <= at; });
-    if (program.has_ended()) continue;
-    if (harm == Harm::kTerminate) {
-      kill(program.pid(), SIGTERM);
-    } else {
-      for (const std::string& path : run.profiles()) (void)!truncate(path.c_str(), 0);
+void go_to_first_call(Tracee& program) {
+  program.run_by_calls([&](Task& task, bool, user_regs_struct& state) {
+    if (program.is_recorders(task.tid, state.rip)) program.stop_here();
+    return false;
+  });
+}
+
+// Lets the run go on until a breakpoint can be set at the place.
+void go_before(Tracee& program, const Place& place, From from) {
+  if (place.program == 1 && from == From::kMark) return go_to_mark_with_sample(program);
+  program.run_by_calls([&](Task& task, bool is_end, user_regs_struct&) {
+    if (is_end && program.programs() == place.program &&
+        program.is_recorders(task.tid, place.address)) {
+      program.stop_here();
     }
-    std::vector<std::string> problems;
-    if (!program.finish(20)) problems.emplace_back("it hung");
-    const int status = program.status();
-    if (harm == Harm::kTerminate) {
-      if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM) {
-        problems.push_back(fmt::format("it did not end by the signal: status {:#x}", status));
-      }
-      // If the parent has died, this proof kills the child that still runs.
-      const Findings findings = examine(images_of(run), truth_of(run, 2), true);
-      problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
-    } else if (!WIFEXITED(status) || run.text_of("out").find("result") != 0) {
-      problems.push_back(fmt::format("the program ended with status {:#x}", status));
-    }
-    report(setup, scenario, harm == Harm::kTerminate ? "SIGTERM" : "truncated", at, problems,
-           total);
+    return false;
+  });
+}
+
+// The places of one run, each once, in their order.
+std::vector<Place> places_of(const Setup& setup, const Scenario& scenario, From from,
+                             const Bound& bound) {
+  {
+    // Repeats the run with the plans that the first run made.
+    Run first(setup, scenario);
+    Tracee(first, true).finish(20);
   }
-  fmt::print("{}: {} {}: {} runs over {} instructions, {} problems\n",
-             harm == Harm::kTerminate ? "ended" : "truncated", scenario.name, setup.mode.name, runs,
-             all, total);
-  std::fflush(stdout);
-  return total;
+  Run run(setup, scenario);
+  Tracee program(run, true);
+  from == From::kMark ? go_to_mark_with_sample(program) : go_to_first_call(program);
+  const std::uint64_t most = bound.quick ? 6000 : 3'000'000;
+  std::vector<Place> places;
+  std::unordered_set<unsigned long> met;
+  std::uint64_t steps = 0;
+  program.run_by_steps([&](Task& task) {
+    const user_regs_struct state = program.registers(task);
+    if (++steps > most || (from == From::kStart ? state.rax == kMark : is_at_end(state))) {
+      return false;
+    }
+    if (!program.is_recorders(task.tid, state.rip)) return true;
+    if (met.insert(state.rip).second) places.push_back({state.rip, program.programs()});
+    return true;
+  });
+  return places;
+}
+
+// What comes to the program: a signal, or the loss of its files (0).
+struct Harm {
+  int signal;
+  std::string name() const {
+    return signal == 0 ? "files truncated" : fmt::format("SIG{}", sigabbrev_np(signal));
+  }
+};
+
+// A file may be renamed after it was truncated.
+ino_t inode_of(const std::string& path) {
+  struct stat status {};
+  stat(path.c_str(), &status);
+  return status.st_ino;
+}
+
+class Harmed {
+ public:
+  Harmed(const Setup& setup, const Scenario& scenario, From from)
+      : setup_(setup), scenario_(scenario), from_(from), plain_(plain_end(setup, scenario)) {}
+
+  // A run that goes freely to the place, where the harm comes to the task that is there, and freely
+  // on. The problems.
+  std::vector<std::string> harm_at(const Place& place, const Harm& harm, bool& is_reached) const {
+    constexpr unsigned kMostSeconds = 20;
+    Run run(setup_, scenario_);
+    Tracee program(run, true);
+    go_before(program, place, from_);
+    const Task* there = program.run_to(place.address, kMostSeconds);
+    is_reached = there != nullptr;
+    if (!is_reached && !program.has_ended()) return {"it hung on its way"};
+    std::set<ino_t> lost;
+    bool is_first_process = false;
+    if (is_reached && harm.signal != 0) {
+      const pid_t process = Tracee::process_of(there->tid);
+      is_first_process = process == program.pid();
+      syscall(SYS_tgkill, process, there->tid, harm.signal);
+    } else if (is_reached) {
+      for (const std::string& path : run.profiles()) {
+        lost.insert(inode_of(path));
+        (void)!truncate(path.c_str(), 0);
+      }
+    }
+    if (!program.finish(kMostSeconds)) return {"it hung"};
+    const End end{program.status(), run.text_of("out")};
+    std::vector<std::string> problems;
+    if (!is_expected(end, is_reached ? harm.signal : 0, is_first_process)) {
+      problems.push_back(fmt::format("{} instead of {}", end.shown(), plain_.shown()));
+    }
+    add_findings(run, lost, problems);
+    return problems;
+  }
+
+ private:
+  bool is_expected(const End& end, int signal, bool is_first_process) const {
+    if (end == plain_) return signal == 0 || !is_first_process || WIFSIGNALED(plain_.status);
+    if (signal == 0) return false;
+    if (is_first_process) return WIFSIGNALED(end.status) && WTERMSIG(end.status) == signal;
+    // A child that was ended has no status of its own.
+    return end.status == 0 && end.out == "result 0\n";
+  }
+
+  void add_findings(const Run& run, const std::set<ino_t>& lost,
+                    std::vector<std::string>& problems) const {
+    auto images = images_of(run);
+    if (images.empty() && from_ == From::kMark) problems.emplace_back("no profile");
+    std::erase_if(images, [&](const Image& image) {
+      return lost.contains(inode_of(run.path_of(image.name)));
+    });
+    Truth truth = truth_of(run, 2);
+    if (!lost.empty()) truth.least = {};
+    const Findings findings = examine(images, truth, true);
+    problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
+    if (findings.missing > 0 && !findings.is_told) {
+      problems.push_back(
+          fmt::format("{} calls are missing, and nothing says so", findings.missing));
+    }
+  }
+
+  const Setup& setup_;
+  const Scenario& scenario_;
+  const From from_;
+  const End plain_;
+};
+
+// At each instruction of the recorder that the scenario executes: a harm. Instructions that an
+// earlier scenario had are not all repeated.
+unsigned harm_everywhere(const Setup& setup, const Scenario& scenario, From from,
+                         std::unordered_set<unsigned long>& known, const Bound& bound) {
+  constexpr std::size_t kEachKnown = 20, kEachOther = 10, kQuickRuns = 12;
+  const std::vector<Place> places = places_of(setup, scenario, from, bound);
+  std::vector<Place> chosen;
+  std::size_t fresh = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const bool is_new = known.insert(places[i].address).second;
+    fresh += is_new;
+    if (is_new ? fresh % bound.stride == 0 : i % (kEachKnown * bound.stride) == 0) {
+      chosen.push_back(places[i]);
+    }
+  }
+  const Harmed harmed(setup, scenario, from);
+  unsigned all_problems = 0;
+  const struct {
+    Harm harm;
+    std::size_t each;
+  } kinds[] = {{{SIGTERM}, 1}, {{0}, 1}, {{SIGSEGV}, kEachOther}, {{SIGABRT}, kEachOther}};
+  for (const auto& [harm, each] : kinds) {
+    const std::size_t step =
+        bound.quick ? std::max<std::size_t>(1, chosen.size() / kQuickRuns * (each == 1 ? 1 : 6))
+                    : each;
+    unsigned runs = 0, reached = 0, problems = 0;
+    for (std::size_t i = step / 2; i < chosen.size(); i += step) {
+      bool is_reached = false;
+      const auto found = harmed.harm_at(chosen[i], harm, is_reached);
+      ++runs;
+      reached += is_reached;
+      report(setup, scenario, harm.name().c_str(), chosen[i].address, found, problems);
+    }
+    fmt::print(
+        "{} at each instruction: {} {}{}: {} executed, {} of them new, {} runs, {} came there, {} "
+        "problems\n",
+        harm.name(), scenario.name, setup.mode.name, from == From::kStart ? " from its start" : "",
+        places.size(), fresh, runs, reached, problems);
+    std::fflush(stdout);
+    all_problems += problems;
+  }
+  return all_problems;
 }
 
 }  // namespace
 
 int prove_signals(const Setup& setup, const Bound& bound) {
   const std::vector<std::string> slow = {"FBLEPROF_RATE=1"};
+  // `stride`: the scenario is long, so handlers run at every so many-th instruction.
+  struct Part {
+    Scenario scenario;
+    unsigned stride = 1;
+  };
+  const Part parts[] = {{{"calls", slow}}, {{"thread", slow}},   {{"fork", slow}},
+                        {{"load", slow}},  {{"memory", slow}},   {{"exec", slow}, 16},
+                        {{"fatal", slow}}, {{"grow", slow}, 64}, {{"again", slow}}};
+  std::unordered_set<unsigned long> known;
   unsigned problems = 0;
-  for (const char* name : {"calls", "thread", "fork", "load", "memory"}) {
-    if (!bound.wants(name)) continue;
-    const Scenario scenario{name, slow};
-    if (bound.quick && scenario.name != "calls" && scenario.name != "fork") continue;
-    problems += deliver_everywhere(setup, scenario, SIGPROF, bound);
-    problems += deliver_everywhere(setup, scenario, SIGUSR1, bound);
-    problems += harm_at_each(setup, scenario, Harm::kTerminate, bound);
-    problems += harm_at_each(setup, scenario, Harm::kTruncate, bound);
+  for (const auto& [scenario, stride] : parts) {
+    const std::string& name = scenario.name;
+    if (!bound.wants(name) || (bound.quick && name != "calls" && name != "fork")) continue;
+    Bound part = bound;
+    part.stride *= stride;
+    problems += deliver_everywhere(setup, scenario, SIGPROF, part);
+    problems += deliver_everywhere(setup, scenario, SIGUSR1, part);
+    problems += harm_everywhere(setup, scenario, From::kMark, known, bound);
+    if (name == "calls" && !bound.quick) {
+      problems += harm_everywhere(setup, scenario, From::kStart, known, bound);
+    }
   }
   // Calls that are known, so that the signals also come where hooks push entries by themselves.
-  if (bound.wants("again")) {
+  if (bound.quick && bound.wants("again")) {
     Bound all = bound;
     all.quick = false;
     problems += deliver_everywhere(setup, {"again", slow}, SIGUSR1, all);

@@ -32,6 +32,18 @@ long ask(int request, pid_t tid, unsigned long address, unsigned long data) {
   return ptrace(static_cast<__ptrace_request>(request), tid, address, data);
 }
 
+constexpr unsigned char kTrap = 0xcc;  // int3
+
+// The byte that was there before.
+unsigned char write_byte(pid_t tid, unsigned long address, unsigned char byte) {
+  errno = 0;
+  // libc's ptrace returns the word, and tells an error by errno.
+  const auto word = static_cast<unsigned long>(ptrace(PTRACE_PEEKTEXT, tid, address, nullptr));
+  if (errno != 0) return 0;
+  ask(PTRACE_POKETEXT, tid, address, (word & ~0xfful) | byte);
+  return static_cast<unsigned char>(word);
+}
+
 // Our sampling signals look like those of the recorder's own timers.
 void send_as_timer(pid_t tid) {
   siginfo_t info{};
@@ -65,7 +77,7 @@ user_regs_struct Tracee::registers(const Task& task) const {
 }
 
 Task* Tracee::take(pid_t tid, int status, bool& is_call) {
-  is_call = false;
+  is_call = at_breakpoint_ = false;
   if (WIFEXITED(status) || WIFSIGNALED(status)) {
     tasks_.erase(tid);
     if (tid == pid_) status_ = status;
@@ -80,9 +92,13 @@ Task* Tracee::take(pid_t tid, int status, bool& is_call) {
     task.in_call = !task.in_call;
   } else if (event == PTRACE_EVENT_EXEC) {
     ranges_.clear();
+    programs_ += tid == pid_;
     task.in_call = true;  // its end is still to come
-  } else if (event != 0 || signal == SIGTRAP) {
-    // A new child or thread, or a step.
+  } else if (event == 0 && signal == SIGTRAP) {
+    // A step, or the breakpoint. Threads and children that came to it meanwhile take it out, too.
+    at_breakpoint_ = leave_breakpoint(task);
+  } else if (event != 0) {
+    // A new child or thread.
   } else if (signal == SIGSTOP) {
     // The first stop of a new task.
   } else {
@@ -193,7 +209,16 @@ Tracee::Delivery Tracee::run_handler(Task& task, int signal) {
   }
 }
 
-bool Tracee::finish(unsigned seconds) {
+bool Tracee::leave_breakpoint(const Task& task) {
+  user_regs_struct state = registers(task);
+  if (breakpoint_.address == 0 || state.rip != breakpoint_.address + 1) return false;
+  state.rip = breakpoint_.address;
+  ask(PTRACE_SETREGS, task.tid, 0, reinterpret_cast<unsigned long>(&state));
+  write_byte(task.tid, breakpoint_.address, breakpoint_.original);
+  return true;
+}
+
+bool Tracee::run_freely(unsigned seconds, const std::function<bool(const Task& task)>& is_found) {
   for (auto& [tid, task] : tasks_) {
     if (task.is_stopped) resume(task, PTRACE_CONT);
   }
@@ -203,17 +228,36 @@ bool Tracee::finish(unsigned seconds) {
     bool is_call = false;
     const pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
     if (tid > 0) {
-      if (Task* task = take(tid, status, is_call)) resume(*task, PTRACE_CONT);
+      Task* task = take(tid, status, is_call);
+      if (task && is_found(*task)) return true;
+      if (task) resume(*task, PTRACE_CONT);
     } else if (tid < 0 && errno != EINTR) {
       tasks_.clear();
     } else if (now_s() > end) {
-      kill_all();
       return false;
     } else {
       usleep(100);
     }
   }
-  return true;
+  return false;
+}
+
+Task* Tracee::run_to(unsigned long address, unsigned seconds) {
+  breakpoint_ = {address, write_byte(pid_, address, kTrap)};
+  Task* there = nullptr;
+  run_freely(seconds, [&](const Task& task) {
+    if (!at_breakpoint_) return false;
+    there = &tasks_[task.tid];
+    return true;
+  });
+  return there;
+}
+
+bool Tracee::finish(unsigned seconds) {
+  run_freely(seconds, [](const Task&) { return false; });
+  if (tasks_.empty()) return true;
+  kill_all();
+  return false;
 }
 
 void Tracee::kill_all() {
@@ -228,6 +272,15 @@ void Tracee::kill_all() {
       if (const Task* task = take(tid, status, is_call)) kill(task->tid, SIGKILL);
     }
   }
+}
+
+pid_t Tracee::process_of(pid_t tid) {
+  std::ifstream status(fmt::format("/proc/{}/status", tid));
+  for (std::string line; std::getline(status, line);) {
+    pid_t process = 0;
+    if (std::sscanf(line.c_str(), "Tgid: %d", &process) == 1) return process;
+  }
+  return tid;
 }
 
 bool Tracee::is_recorders(pid_t tid, unsigned long address) {

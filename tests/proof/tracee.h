@@ -51,6 +51,10 @@ class Tracee {
   enum class Delivery { kHandled, kBlocked, kEnded };
   Delivery run_handler(Task& task, int signal);
 
+  // Lets all run freely until one of them is about to execute the instruction at `address`, which
+  // must be mapped; each does so only once. Null: none came there within `seconds`.
+  Task* run_to(unsigned long address, unsigned seconds);
+
   // Lets all run to the end; gives up after `seconds`. False: something still ran and was killed.
   bool finish(unsigned seconds);
   void kill_all();
@@ -59,6 +63,10 @@ class Tracee {
   int status() const { return status_; }  // of the first process, as of waitpid
   std::size_t tasks() const { return tasks_.size(); }
   pid_t pid() const { return pid_; }
+  // How many programs the first process has become, this one included.
+  unsigned programs() const { return programs_; }
+  // The process of a thread.
+  static pid_t process_of(pid_t tid);
   user_regs_struct registers(const Task& task) const;
   // Whether an address is in the text of the recorder's libraries.
   bool is_recorders(pid_t tid, unsigned long address);
@@ -73,8 +81,20 @@ class Tracee {
   Task* take(pid_t tid, int status, bool& is_call);
   void resume(Task& task, int how);
   Task* wait_for_any(bool& is_call);
+  // After a trap: whether it is the breakpoint's. Then the task stands before the instruction.
+  bool leave_breakpoint(const Task& task);
+  // Lets all go on until `is_found`. False: all have ended, or the time is over.
+  bool run_freely(unsigned seconds, const std::function<bool(const Task& task)>& is_found);
+
+  struct Breakpoint {
+    unsigned long address = 0;
+    unsigned char original = 0;
+  };
 
   pid_t pid_ = 0;
+  unsigned programs_ = 0;
+  Breakpoint breakpoint_;
+  bool at_breakpoint_ = false;  // the last stop was at it
   int status_ = -1;
   bool stopping_ = false;
   std::map<pid_t, Task> tasks_;
