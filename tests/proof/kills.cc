@@ -1,11 +1,15 @@
 // SIGKILL at random moments of a program with threads and children that runs freely.
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
+#include <map>
 #include <random>
 
 #include "tests/proof/proofs.h"
@@ -46,12 +50,27 @@ bool wait_for_children_of(pid_t pid) {
   return true;
 }
 
-void kill_group(pid_t pid) {
-  kill(-pid, SIGKILL);
-  kill(pid, SIGKILL);
-  status_of(pid);
-  // All children have ended when the group is empty.
-  while (kill(-pid, 0) == 0) usleep(100);
+// CPU time of each process that was killed, threads that had ended included.
+using Used = std::map<std::uint32_t, std::uint64_t>;
+
+// Also children of children, which become ours when their parents have ended.
+Used end_group(pid_t pid, int signal) {
+  Used used;
+  kill(-pid, signal);
+  kill(pid, signal);
+  siginfo_t ended{};
+  while (waitid(P_PGID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) == 0) {
+    clockid_t clock = 0;
+    timespec time{};
+    // A process keeps its clock until it is waited for.
+    if (clock_getcpuclockid(ended.si_pid, &clock) == 0 && clock_gettime(clock, &time) == 0) {
+      used[static_cast<std::uint32_t>(ended.si_pid)] =
+          static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+          static_cast<std::uint64_t>(time.tv_nsec);
+    }
+    status_of(ended.si_pid);
+  }
+  return used;
 }
 
 pid_t start_attaching(const Setup& setup, const Run& run, pid_t to) {
@@ -72,12 +91,16 @@ class Kills {
   Kills(const Setup& setup, unsigned runs) : setup_(setup), runs_(runs) {}
 
   unsigned run_all() {
+    if (!setup_.mode.is_attached) measure_uncharged();
     for (run_ = 0; run_ < runs_; ++run_) {
       const Run run(setup_, scenario_);
       judge(run, setup_.mode.is_attached ? kill_attached(run) : kill_recorded(run));
     }
-    fmt::print("killed at random moments: {}: {} runs, {} files, {} calls, {} problems\n",
-               setup_.mode.name, runs_, files_, calls_, problems_);
+    fmt::print(
+        "killed at random moments: {}: {} runs, {} files, {} calls, at most {:.1f} ms missing "
+        "({:.1f} ms are of start and end), {} problems\n",
+        setup_.mode.name, runs_, files_, calls_, static_cast<double>(most_missing_ns_) * 1e-6,
+        static_cast<double>(uncharged_ns_) * 1e-6, problems_);
     std::fflush(stdout);
     return problems_;
   }
@@ -89,7 +112,7 @@ class Kills {
   Truth kill_recorded(const Run& run) {
     const pid_t pid = start(run);
     usleep(chance_() % 40'000);
-    kill_group(pid);
+    used_ = end_group(pid, SIGKILL);
     return truth_of(run, kInFlight);
   }
 
@@ -108,7 +131,7 @@ class Kills {
       after = counted_of(run);
     }
     usleep(chance_() % (is_attached ? 40'000 : 400'000));
-    kill_group(pid);
+    used_ = end_group(pid, SIGKILL);
     if (!is_attached) status_of(tool);
     Truth truth{{}, counted_of(run), kInFlight};
     for (int i = 0; i < Counted::kFunctions; ++i) {
@@ -124,8 +147,51 @@ class Kills {
     files_ += static_cast<unsigned>(images.size());
     for (const std::uint64_t n : truth.most.calls) calls_ += n;
     for (const std::string& problem : findings.problems) tell(problem);
+    if (!setup_.mode.is_attached) judge_time(images);
     // A child that has not made its file yet has not made a call either.
     if (findings.missing > 0) tell(fmt::format("{} calls are missing", findings.missing));
+  }
+
+  // What start-up, the ends of threads and the end of a process take outside of all recorded time:
+  // a signal that can be handled charges the rest.
+  void measure_uncharged() {
+    constexpr int kRuns = 10;
+    for (int i = 0; i < kRuns; ++i) {
+      const Run run(setup_, scenario_);
+      const pid_t pid = start(run);
+      usleep(20'000 + chance_() % 20'000);
+      used_ = end_group(pid, SIGTERM);
+      for_each_missing(images_of(run), [&](const Charged&, std::uint64_t ns) {
+        uncharged_ns_ = std::max(uncharged_ns_, ns);
+      });
+    }
+  }
+
+  template <typename Function>
+  void for_each_missing(const std::vector<Image>& images, Function function) const {
+    for (const Image& image : images) {
+      const Charged charged = charged_of(image);
+      const auto found = used_.find(charged.pid);
+      if (found == used_.end()) continue;  // it ended by itself
+      function(charged, found->second > charged.ns ? found->second - charged.ns : 0);
+    }
+  }
+
+  // Each running thread lacks a period of its own time, and of the kernel's the time between two
+  // ticks: the samples of the event come in user code only.
+  void judge_time(const std::vector<Image>& images) {
+    timespec tick{};
+    clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+    const std::uint64_t each = 1'000'000'000 / kRateHz + static_cast<std::uint64_t>(tick.tv_nsec);
+    for_each_missing(images, [&](const Charged& charged, std::uint64_t ns) {
+      most_missing_ns_ = std::max(most_missing_ns_, ns);
+      const std::uint64_t threads = std::max<std::uint64_t>(1, charged.threads_running);
+      const std::uint64_t most = threads * each + 2 * uncharged_ns_;
+      if (ns > most) {
+        tell(fmt::format("{} ns of CPU time are missing, with {} threads at most {}", ns, threads,
+                         most));
+      }
+    });
   }
 
   void tell(const std::string& problem) {
@@ -135,11 +201,14 @@ class Kills {
   }
 
   const Setup& setup_;
-  const Scenario scenario_{"busy", {"FBLEPROF_RATE=2000"}};
+  static constexpr unsigned kRateHz = 2000;
+  const Scenario scenario_{"busy", {fmt::format("FBLEPROF_RATE={}", kRateHz)}};
   const unsigned runs_;
   std::mt19937 chance_{20'261};
   unsigned run_ = 0, problems_ = 0, files_ = 0;
   std::uint64_t calls_ = 0;
+  Used used_;
+  std::uint64_t uncharged_ns_ = 0, most_missing_ns_ = 0;
 };
 
 // A run to its end, which leaves the plans of --exact in their directory. Whether it ended well.
@@ -152,6 +221,7 @@ bool make_plans(const Setup& setup) {
 }  // namespace
 
 int prove_kills(const Setup& setup, const Bound& bound) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!make_plans(setup)) {
     fmt::print("{}: the program does not run\n", setup.mode.name);
     return 1;

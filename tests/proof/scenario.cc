@@ -220,6 +220,26 @@ Findings examine(const std::vector<Image>& images, const Truth& truth, bool is_s
   return findings;
 }
 
+Charged charged_of(const Image& image) {
+  Charged charged;
+  const auto file = FileImage::from_bytes(image.bytes, image.name);
+  if (!file) return charged;
+  ReadOptions how;
+  how.look_for_process = false;
+  const Profile profile = read_image(*file, how).profile;
+  charged.pid = profile.processes().front().pid;
+  for (const Role role : {Role::kCpuTime, Role::kOwnCost}) {
+    const Metric* metric = profile.find_metric(role);
+    for (std::size_t n = 0; metric && n < profile.nodes().count(); ++n) {
+      charged.ns += metric->value(NodeId(n));
+    }
+  }
+  for (const Thread& thread : profile.threads()) {
+    charged.threads_running += thread.end_ns == 0;
+  }
+  return charged;
+}
+
 namespace {
 
 std::vector<std::byte> bytes_of(const std::string& path) {

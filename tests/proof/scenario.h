@@ -107,6 +107,14 @@ struct Findings {
 // time that one charge may be of seconds, so a charge caught half-way is not a problem.
 Findings examine(const std::vector<Image>& images, const Truth& truth, bool is_stepped = false);
 
+// The CPU time that a profile has, as time of contexts or as overhead.
+struct Charged {
+  std::uint32_t pid = 0;
+  std::uint64_t ns = 0;
+  std::uint64_t threads_running = 0;
+};
+Charged charged_of(const Image& image);
+
 // The files of a run that has ended.
 std::vector<Image> images_of(const Run& run);
 
