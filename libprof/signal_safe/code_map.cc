@@ -152,10 +152,11 @@ format::Ref CodeMap::stand_in(format::Ref function, std::uint16_t as) {
   const format::Ref made = arena_->allocate(sizeof(format::Function));
   if (made == 0) return 0;
   auto* record = arena_->at<format::Function>(made);
-  const format::Head head = record->head;
-  *record = *arena_->at<format::Function>(function);
-  record->head = head;
-  record->flags = as;
+  // The record stays unfinished meanwhile: a reader would take it for the function itself.
+  format::Function copy = *arena_->at<format::Function>(function);
+  copy.head = record->head;
+  copy.flags = as;
+  *record = copy;
   arena_->publish(made, format::Kind::kFunction);
   if (item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) return made;
   // Another thread was first, and nothing refers to our record.

@@ -173,6 +173,8 @@ void withdraw_snapshot(Arena& arena, const SnapshotArea& area) {
   if (area.snapshot == 0) return;
   __atomic_store_n(&arena.at<format::Snapshot>(area.snapshot)->is_complete, std::uint16_t{0},
                    __ATOMIC_RELEASE);
+  // A release store does not hold back stores that follow it. (No instruction on x86.)
+  __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 }  // namespace fbleprof::signal_safe

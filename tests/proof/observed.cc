@@ -9,6 +9,8 @@ namespace fbleprof::proof {
 Observer* observer = nullptr;
 bool is_telling = false;
 
+void watch_by(Observer* who) { observer = who; }
+
 namespace {
 
 template <typename Tell>
@@ -37,6 +39,14 @@ void before() {
   tell([](Observer& who) { who.before_atomic(); });
 }
 template <typename T>
+void changing(volatile T* at) {
+  tell([=](Observer& who) { who.before_change(const_cast<T*>(at), sizeof(T)); });
+}
+template <typename T>
+void failed(volatile T* at) {
+  tell([=](Observer& who) { who.after_failure(const_cast<T*>(at)); });
+}
+template <typename T>
 void stored(volatile T* at, int order) {
   tell([=](Observer& who) { who.after_store(const_cast<T*>(at), sizeof(T), order_of(order)); });
 }
@@ -45,6 +55,8 @@ void stored(volatile T* at, int order) {
 }  // namespace fbleprof::proof
 
 using fbleprof::proof::before;
+using fbleprof::proof::changing;
+using fbleprof::proof::failed;
 using fbleprof::proof::Observer;
 using fbleprof::proof::plain_read;
 using fbleprof::proof::plain_store;
@@ -83,6 +95,7 @@ PLAIN_ALL(unaligned_volatile_)
 #define CHANGE(bits, T, name)                                          \
   T __tsan_atomic##bits##_##name(volatile T* at, T value, int order) { \
     before();                                                          \
+    changing(at);                                                      \
     const T old = __atomic_##name(at, value, __ATOMIC_SEQ_CST);        \
     stored(at, order);                                                 \
     return old;                                                        \
@@ -90,9 +103,11 @@ PLAIN_ALL(unaligned_volatile_)
 #define COMPARE(bits, T, name)                                                                  \
   int __tsan_atomic##bits##_##name(volatile T* at, T* expected, T value, int order, int) {      \
     before();                                                                                   \
+    changing(at);                                                                               \
     const bool done = __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, \
                                                   __ATOMIC_SEQ_CST);                            \
     if (done) stored(at, order);                                                                \
+    if (!done) failed(at);                                                                      \
     return done;                                                                                \
   }
 #define ATOMIC(bits, T)                                                                          \
@@ -102,11 +117,13 @@ PLAIN_ALL(unaligned_volatile_)
   }                                                                                              \
   void __tsan_atomic##bits##_store(volatile T* at, T value, int order) {                         \
     before();                                                                                    \
+    changing(at);                                                                                \
     __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                               \
     stored(at, order);                                                                           \
   }                                                                                              \
   T __tsan_atomic##bits##_exchange(volatile T* at, T value, int order) {                         \
     before();                                                                                    \
+    changing(at);                                                                                \
     const T old = __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                              \
     stored(at, order);                                                                           \
     return old;                                                                                  \
@@ -120,9 +137,11 @@ PLAIN_ALL(unaligned_volatile_)
   T __tsan_atomic##bits##_compare_exchange_val(volatile T* at, T expected, T value, int order,   \
                                                int) {                                            \
     before();                                                                                    \
+    changing(at);                                                                                \
     const bool done = __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, \
                                                   __ATOMIC_SEQ_CST);                             \
     if (done) stored(at, order);                                                                 \
+    if (!done) failed(at);                                                                       \
     return expected;                                                                             \
   }
 ATOMIC(8, std::uint8_t)

@@ -1,20 +1,18 @@
-// A live reader may see a thread's stores in another order than they were made, within the limits
-// of their memory orders: a release store becomes visible after all earlier ones, others in any
-// order (the language allows this; x86 keeps stores in order).
-//
-// The stores of the real code are logged. For each of them, and each subset of the next kWindow
-// that may be visible without it, the real reader reads the resulting file.
+// A live reader may see a thread's stores in another order than they were made: the real reader
+// reads the file in each state that stores.h finds possible.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
-#include <map>
 #include <vector>
 
 #include "profile/reader.h"
 #include "profile/verify.h"
 #include "signal_safe/call_tree.h"
+#include "signal_safe/code_map.h"
+#include "signal_safe/snapshot.h"
 #include "signal_safe/thread_state.h"
-#include "tests/proof/observed.h"
+#include "tests/proof/stores.h"
 
 namespace fbleprof::proof {
 namespace {
@@ -22,55 +20,6 @@ namespace {
 using format::Ref;
 
 constexpr std::size_t kFileBytes = 64 << 10;
-constexpr std::size_t kWindow = 8;
-
-struct Store {
-  std::size_t offset;
-  std::vector<std::byte> bytes;
-  Order order;
-  bool is_fence = false;
-};
-
-// Stores into one range of memory, in their order.
-class Log : public Observer {
- public:
-  Log(std::byte* begin, std::size_t size) : begin_(begin), size_(size) {}
-
-  void before_atomic() override { settle(); }
-  void before_store(void* at, unsigned bytes) override {
-    settle();
-    // The value is in memory at the next access.
-    if (is_ours(at)) pending_ = {at, bytes};
-  }
-  void after_store(void* at, unsigned bytes, Order order) override {
-    if (is_ours(at)) add(at, bytes, order);
-  }
-  void at_fence() override {
-    settle();
-    stores_.push_back({0, {}, Order::kRelease, true});
-  }
-  void settle() {
-    if (pending_.first) add(pending_.first, pending_.second, Order::kPlain);
-    pending_ = {};
-  }
-  const std::vector<Store>& stores() const { return stores_; }
-
- private:
-  bool is_ours(const void* at) const { return at >= begin_ && at < begin_ + size_; }
-  void add(void* at, unsigned bytes, Order order) {
-    const auto* from = static_cast<const std::byte*>(at);
-    stores_.push_back({static_cast<std::size_t>(from - begin_), {from, from + bytes}, order});
-  }
-
-  std::byte* begin_;
-  std::size_t size_;
-  std::pair<void*, unsigned> pending_{};
-  std::vector<Store> stores_;
-};
-
-void apply(std::vector<std::byte>& file, const Store& store) {
-  std::memcpy(file.data() + store.offset, store.bytes.data(), store.bytes.size());
-}
 
 // A tree in a file without a program.
 class Publication : public testing::Test {
@@ -115,44 +64,30 @@ class Publication : public testing::Test {
   }
 
   // Logs the stores of `work`, then reads the file in all states that a reader may see.
-  template <typename Work>
-  void explore(Work work) {
+  // `check` is asked about each result, too.
+  template <typename Work, typename Check>
+  void explore(Work work, Check check) {
     const std::vector<std::byte> before = file_;
-    Log log(file_.data(), file_.size());
-    observer = &log;
-    work();
-    log.settle();
-    observer = nullptr;
-    const std::vector<Store>& stores = log.stores();
-    std::vector<std::byte> all = before;
-    for (const Store& store : stores) apply(all, store);
-    ASSERT_TRUE(all == file_) << "stores were not seen";
-    std::vector<std::byte> seen = before;  // with all stores before `first`
-    std::size_t states = 0;
-    for (std::size_t first = 0; first <= stores.size(); ++first) {
-      std::vector<std::size_t> free;
-      for (std::size_t i = first + 1; i < stores.size() && i <= first + kWindow; ++i) {
-        if (stores[i].is_fence) break;
-        const bool follows_itself =
-            stores[i].offset == stores[first].offset && !stores[first].is_fence;
-        if (stores[i].order != Order::kRelease && !follows_itself) free.push_back(i);
-      }
-      for (std::size_t subset = 0; subset < std::size_t{1} << free.size(); ++subset) {
-        std::vector<std::byte> state = seen;
-        for (std::size_t k = 0; k < free.size(); ++k) {
-          if (subset >> k & 1) apply(state, stores[free[k]]);
-        }
-        ++states;
-        read(state, first);
-        if (HasFailure()) return;
-      }
-      if (first < stores.size()) apply(seen, stores[first]);
-    }
+    const Log log = log_of(Log(file_.data(), file_.size()), work);
+    const std::vector<std::byte> after = file_;
+    log.undo();
+    ASSERT_TRUE(file_ == before) << "stores were not seen";
+    const std::size_t states = for_each_state(log, [&](std::size_t first) {
+      read(file_, first, check);
+      return !HasFailure();
+    });
+    ASSERT_TRUE(file_ == after);
     RecordProperty("states", static_cast<int>(states));
-    EXPECT_GT(states, stores.size());
+    EXPECT_GT(states, log.stores().size());
   }
 
-  void read(const std::vector<std::byte>& state, std::size_t first) {
+  template <typename Work>
+  void explore(Work work) {
+    explore(work, [](const profile::Profile&) {});
+  }
+
+  template <typename Check>
+  void read(const std::vector<std::byte>& state, std::size_t first, Check check) {
     const auto image = profile::FileImage::from_bytes(state, "file");
     ASSERT_TRUE(image.ok());
     profile::ReadOptions how;
@@ -166,6 +101,7 @@ class Publication : public testing::Test {
     for (const auto function : result.profile.nodes().function) {
       ASSERT_LT(function.index(), result.profile.functions().count());
     }
+    ASSERT_NO_FATAL_FAILURE(check(result.profile)) << "at store " << first;
   }
 
   alignas(64) std::vector<std::byte> file_ = std::vector<std::byte>(kFileBytes);
@@ -173,6 +109,7 @@ class Publication : public testing::Test {
   signal_safe::Pages pages_;
   signal_safe::Options options_;
   signal_safe::TreeBasis basis_;
+  Ref name_ = 0;
   Ref functions_[8];
   signal_safe::CallTree tree_;
   signal_safe::LinkTable::Item links_[signal_safe::LinkTable::kFirstItems] = {};
@@ -225,6 +162,137 @@ TEST_F(Publication, ATailCallMakesATailEdge) {
     ASSERT_TRUE(step);
     *step.calls += 1;
   });
+}
+
+// A snapshot that a reader finds is one that was taken, with all of its values.
+TEST_F(Publication, ASnapshotReplacesAnother) {
+  const Ref thread = make_thread();
+  ASSERT_TRUE(tree_.start(basis_, thread, 0, links_));
+  arena_.publish(thread, format::Kind::kThread);
+  const auto call = [&](int depth) {
+    Ref at = tree_.root();
+    for (int i = 0; i < depth; ++i) {
+      const signal_safe::Step step = tree_.enter(guard_, at, functions_[i % 3], 0, 0);
+      *step.calls += 1;
+      tree_.values(guard_, at = step.to)[signal_safe::kTicks] += 1;
+    }
+  };
+  signal_safe::SnapshotArea area;
+  std::uint64_t time_ns = 0;
+  const auto take = [&] {
+    ASSERT_TRUE(
+        take_snapshot(arena_, area, format::SnapshotReason::kAsked, time_ns += 1000, name_));
+  };
+  name_ = arena_.add_string("name", 4);
+  std::vector<profile::Snapshot> taken;
+  const auto keep = [&](const profile::Profile& profile) {
+    ASSERT_EQ(profile.snapshots().size(), 1u);
+    taken.push_back(profile.snapshots().front());
+  };
+  // The third one needs more space.
+  for (const int depth : {2, 5, 8}) {
+    call(depth);
+    const std::vector<std::byte> before = file_;
+    const signal_safe::SnapshotArea area_before = area;
+    const std::uint64_t time_before = time_ns;
+    take();
+    read(file_, 0, keep);
+    ASSERT_FALSE(HasFatalFailure());
+    file_ = before;
+    area = area_before;
+    time_ns = time_before;
+    explore(take, [&](const profile::Profile& profile) {
+      for (const profile::Snapshot& found : profile.snapshots()) {
+        const auto is_found = [&](const profile::Snapshot& each) {
+          return each.generation == found.generation && each.time_ns == found.time_ns &&
+                 each.nodes == found.nodes && each.tree_calls == found.tree_calls &&
+                 each.words == found.words && each.edges == found.edges &&
+                 each.edge_calls == found.edge_calls;
+        };
+        ASSERT_EQ(profile.text(found.name), "name");
+        ASSERT_TRUE(std::any_of(taken.begin(), taken.end(), is_found)) << found.generation;
+      }
+    });
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+// Two areas take turns: one of them is complete at any moment.
+TEST_F(Publication, ASnapshotIsWithdrawnWhenTheNextOneIsComplete) {
+  const Ref thread = make_thread();
+  ASSERT_TRUE(tree_.start(basis_, thread, 0, links_));
+  arena_.publish(thread, format::Kind::kThread);
+  signal_safe::SnapshotArea areas[2];
+  const auto take = [&](int now) {
+    const auto reason = format::SnapshotReason::kPeak;
+    ASSERT_TRUE(take_snapshot(arena_, areas[now], reason, 1));
+    withdraw_snapshot(arena_, areas[1 - now]);
+  };
+  take(0);
+  for (const int now : {1, 0}) {
+    explore([&] { take(now); },
+            [](const profile::Profile& profile) { ASSERT_GE(profile.snapshots().size(), 1u); });
+  }
+}
+
+// Code that is looked up becomes a function of a module, with strings.
+class PublicationOfCode : public Publication {
+ protected:
+  static constexpr std::uint64_t kFirst = 0x10000, kSize = 0x100;
+  PublicationOfCode() {
+    signal_safe::CodeSource source;
+    source.range_at = [](std::uint64_t at) {
+      return signal_safe::CodeRange{at / kSize * kSize, kSize, true};
+    };
+    source.object_at = [](std::uint64_t at, signal_safe::LoadedObject* object) {
+      const std::uint64_t begin = at / kFirst * kFirst;
+      *object = {begin, begin + kFirst, nullptr, begin, kPath};
+      return true;
+    };
+    EXPECT_TRUE(map_.start(&arena_, &pages_, source));
+  }
+  ~PublicationOfCode() override { map_.start(&arena_, &pages_); }
+
+  static constexpr char kPath[] = "/lib/object.so";
+  signal_safe::CodeMap map_;
+};
+
+TEST_F(PublicationOfCode, AFunctionNamesItsModule) {
+  static Elf64_Phdr none[1] = {};
+  signal_safe::LoadedModule module;
+  module.begin = module.load_bias = kFirst;
+  module.end = 2 * kFirst;
+  module.path = kPath;
+  module.headers = none;
+  explore(
+      [&] {
+        ASSERT_NE(map_.add_module(module), 0u);
+        ASSERT_NE(map_.function_at(kFirst + 5), 0u);
+        ASSERT_NE(map_.hooked_function_at(kFirst + kSize + 5), 0u);
+        map_.note_unhooked(kFirst + kSize + 5, 3, 77);
+        ASSERT_NE(map_.stand_in(map_.function_at(kFirst + 5), format::kFunctionHolder), 0u);
+      },
+      [&](const profile::Profile& profile) {
+        for (const profile::Module& each : profile.modules()) {
+          ASSERT_EQ(profile.text(each.path), kPath);
+        }
+        // Functions that lost their hook tell when, and what stands for a function is no second
+        // one.
+        int functions_there = 0;
+        arena_.for_each(format::Kind::kFunction, [&](Ref ref) {
+          const auto* function = arena_.at<format::Function>(ref);
+          if (function->size == 0) return true;  // one of the others
+          EXPECT_NE(function->module, 0u);
+          functions_there +=
+              function->address == kFirst && !(function->flags & format::kFunctionStandIn);
+          EXPECT_EQ(arena_.at<format::Module>(function->module)->end, 2 * kFirst);
+          if (function->flags & format::kFunctionNotCounted) {
+            EXPECT_EQ(function->unhooked_ns, 77u);
+          }
+          return true;
+        });
+        ASSERT_LE(functions_there, 1);
+      });
 }
 
 }  // namespace
