@@ -289,8 +289,12 @@ TEST_F(SharedCode, ATableOfLeftOutCodeIsWhole) {
         ASSERT_TRUE(map_.left_out().add(table));
       },
       [&] {
-        if (const auto* table = map_.left_out().newest_at(0)) ASSERT_NE(table->begin, 0u);
-        if (map_.left_out().newest_at(kCode)) ASSERT_TRUE(map_.left_out().contains(kCode));
+        if (const auto* table = map_.left_out().newest_at(0)) {
+          ASSERT_NE(table->begin, 0u);
+        }
+        if (map_.left_out().newest_at(kCode)) {
+          ASSERT_TRUE(map_.left_out().contains(kCode));
+        }
       });
 }
 

@@ -3,6 +3,7 @@
 // language allows this; x86 keeps stores in order). Reads of one thread are not reordered.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,8 +32,10 @@ class Log : public Observer {
   void before_atomic() override { settle(); }
   void before_store(void* at, unsigned bytes) override {
     settle();
-    // The value is in memory at the next access.
-    if (is_ours(at)) begin_store(at, bytes, Order::kPlain);
+    // The value is in memory at the next access. A structure is copied word by word.
+    for (unsigned done = 0; is_ours(at) && done < bytes; done += kWord) {
+      begin_store(static_cast<std::byte*>(at) + done, std::min(bytes - done, kWord), Order::kPlain);
+    }
   }
   void before_change(void* at, unsigned bytes) override {
     if (is_ours(at)) begin_store(at, bytes, Order::kRelaxed);
@@ -45,15 +48,17 @@ class Log : public Observer {
   void after_failure(void* at) override {
     if (!is_ours(at)) return;
     stores_.pop_back();
-    is_pending_ = false;
+    pending_ = 0;
   }
   void at_fence() override {
     settle();
     stores_.push_back({nullptr, {}, {}, Order::kRelease, true});
   }
   void settle() {
-    if (is_pending_) std::memcpy(stores_.back().after.data(), stores_.back().at, size_of_last());
-    is_pending_ = false;
+    for (; pending_ > 0; --pending_) {
+      Store& store = stores_[stores_.size() - pending_];
+      std::memcpy(store.after.data(), store.at, store.after.size());
+    }
   }
   const std::vector<Store>& stores() const { return stores_; }
 
@@ -67,6 +72,7 @@ class Log : public Observer {
   }
 
  private:
+  static constexpr unsigned kWord = 8;
   bool is_ours(const void* at) const {
     if (begin_) return at >= begin_ && at < end_;
     constexpr std::ptrdiff_t kStackBytes = 128 << 10;
@@ -77,12 +83,11 @@ class Log : public Observer {
   void begin_store(void* at, unsigned bytes, Order order) {
     auto* to = static_cast<std::byte*>(at);
     stores_.push_back({to, {to, to + bytes}, std::vector<std::byte>(bytes), order});
-    is_pending_ = true;
+    ++pending_;
   }
-  std::size_t size_of_last() const { return stores_.back().after.size(); }
 
   const std::byte *begin_ = nullptr, *end_ = nullptr;
-  bool is_pending_ = false;
+  std::size_t pending_ = 0;  // stores at the end whose values are not known yet
   std::vector<Store> stores_;
 };
 
