@@ -64,6 +64,11 @@ bool replace_lost_file(const siginfo_t* info) {
   const auto address = reinterpret_cast<long>(info->si_addr);
   const signal_safe::Arena* parents = profile.parents_file;
   if (parents && replace_lost_file(parents->base(), parents->cap_bytes(), address)) return true;
+  for (format::Header* header : {mapped_base_header(), profile.output.name.base_header}) {
+    if (replace_lost_file(reinterpret_cast<char*>(header), format::kHeaderBytes, address)) {
+      return true;
+    }
+  }
   // The file is begun before the arena takes it.
   if (!replace_lost_file(session.arena.base(), session.arena.cap_bytes(), address) &&
       !replace_lost_file(profile.output.base, profile.output.cap_bytes, address)) {

@@ -6,6 +6,8 @@
 #include <sys/file.h>
 #include <sys/utsname.h>
 
+#include <atomic>
+
 #include "capture/clock.h"
 #include "capture/process_facts.h"
 #include "capture/program_path.h"
@@ -207,6 +209,9 @@ bool move_aside(const Path& path, const File& file, const FileIdentity& identity
 
 // Maps the header of the profile after which children's profiles are named. Null if another file is
 // at the path.
+// What map_base_header mapped last, if it is mapped still.
+constinit std::atomic<format::Header*> mapped_header{nullptr};
+
 format::Header* map_base_header(const OutputName& name) {
   const File file(name.base_path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   struct stat status {};
@@ -217,11 +222,16 @@ format::Header* map_base_header(const OutputName& name) {
       header.header_bytes != format::kHeaderBytes) {
     return nullptr;
   }
-  return reinterpret_cast<format::Header*>(file.map(0, format::kHeaderBytes));
+  auto* mapped = reinterpret_cast<format::Header*>(file.map(0, format::kHeaderBytes));
+  mapped_header.store(mapped);
+  return mapped;
 }
 
 void unmap_base_header(format::Header* header) {
-  if (header) kernel_call(SYS_munmap, reinterpret_cast<long>(header), format::kHeaderBytes);
+  if (!header) return;
+  format::Header* expected = header;
+  mapped_header.compare_exchange_strong(expected, nullptr);
+  kernel_call(SYS_munmap, reinterpret_cast<long>(header), format::kHeaderBytes);
 }
 
 // Counts one more child; false if there are already too many files. The header stays mapped.
@@ -370,6 +380,8 @@ bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, boo
   if (counted) uncount_child(name);
   return false;
 }
+
+format::Header* mapped_base_header() { return mapped_header.load(); }
 
 void uncount_child(const OutputName& name) {
   format::Header* base = map_base_header(name);

@@ -64,6 +64,10 @@ void drop(Draft& draft);
 // available. `is_child`: this process was forked from a profiled one, whose base is `name.base`.
 bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, bool is_child);
 
+// The first profile's header where it is mapped at this moment, for name.base_header or to count a
+// child: another process may truncate that file. Null: nowhere. Async-signal-safe.
+format::Header* mapped_base_header();
+
 // Takes one child's file off the count in the first profile's header.
 void uncount_child(const OutputName& name);
 
