@@ -26,20 +26,6 @@ constexpr char kSeparator = ';';
 
 static_assert(sizeof(LeftOutBoundary) == sizeof(LeftOut::Boundary));
 
-const char* paths_of(const LeftOutHeader& header) {
-  const auto* boundaries = reinterpret_cast<const LeftOutBoundary*>(&header + 1);
-  return reinterpret_cast<const char*>(boundaries + header.count);
-}
-
-bool is_table(const LeftOutHeader& header, std::uint64_t size) {
-  return size >= sizeof header &&
-         __builtin_memcmp(header.magic, plan::kLeftOutMagic, sizeof header.magic) == 0 &&
-         header.version == plan::kLeftOutVersion && header.paths_bytes != 0 &&
-         size == sizeof header + std::uint64_t{header.count} * sizeof(LeftOutBoundary) +
-                     header.paths_bytes &&
-         paths_of(header)[header.paths_bytes - 1] == 0;
-}
-
 void unmap_table(const LeftOutHeader* header, std::uint64_t size) {
   kernel_call(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(size));
 }
@@ -54,7 +40,7 @@ const LeftOutHeader* map_table(const char* path, std::uint64_t* size) {
       kernel_call(SYS_mmap, 0, static_cast<long>(*size), PROT_READ, MAP_PRIVATE, file.fd(), 0);
   if (kernel_failed(at)) return nullptr;
   const auto* header = reinterpret_cast<const LeftOutHeader*>(at);
-  if (is_table(*header, *size)) return header;
+  if (plan::is_whole(*header, *size)) return header;
   unmap_table(header, *size);
   return nullptr;
 }
@@ -65,8 +51,9 @@ bool is_up_to_date(const char* path) {
   const LeftOutHeader* header = map_table(path, &size);
   if (!header) return false;
   std::uint64_t stamp = 0;
-  const char* const end = paths_of(*header) + header->paths_bytes;
-  for (const char* file = paths_of(*header); file != end; file += __builtin_strlen(file) + 1) {
+  const char* const end = plan::paths_of(*header) + header->paths_bytes;
+  for (const char* file = plan::paths_of(*header); file != end;
+       file += __builtin_strlen(file) + 1) {
     struct stat status;
     const bool exists = kernel_path_call(SYS_stat, file, reinterpret_cast<long>(&status)) == 0;
     stamp = plan::add_to_stamp(stamp, exists ? &status : nullptr);
@@ -167,7 +154,7 @@ bool lacks_table(const Module& module) {
 
 bool filter_by(const Module& module, const char* table, std::uint64_t size) {
   const auto* header = reinterpret_cast<const LeftOutHeader*>(table);
-  return header && is_table(*header, size) &&
+  return header && plan::is_whole(*header, size) &&
          session.code_map.left_out().add(table_for(module, *header));
 }
 

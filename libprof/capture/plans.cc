@@ -77,7 +77,7 @@ bool Plan::open(const char* path) {
   is_mapped_ = true;
   bytes_ = reinterpret_cast<const char*>(at);
   size_ = static_cast<std::uint64_t>(status.st_size);
-  if (is_whole()) return true;
+  if (plan::is_whole(bytes_, size_)) return true;
   unmap();
   return false;
 }
@@ -90,20 +90,8 @@ bool Plan::open_of(const format::Module& module, const char* directory) {
 bool Plan::adopt(const char* bytes, std::uint64_t size) {
   bytes_ = bytes;
   size_ = size;
-  if (!is_whole()) bytes_ = nullptr;
+  if (!plan::is_whole(bytes_, size_)) bytes_ = nullptr;
   return bytes_ != nullptr;
-}
-
-bool Plan::is_whole() const {
-  if (size_ < sizeof(plan::Header)) return false;
-  const plan::Header& head = header();
-  const std::uint64_t wanted = sizeof head +
-                               std::uint64_t{head.trampolines} * sizeof(plan::Trampoline) +
-                               std::uint64_t{head.sites} * sizeof(plan::Site) +
-                               std::uint64_t{head.refusals} * sizeof(plan::Refusal);
-  return __builtin_memcmp(head.magic, plan::kMagic, sizeof plan::kMagic) == 0 &&
-         head.version == plan::kVersion && head.segment_count <= plan::kMostSegments &&
-         head.error[sizeof head.error - 1] == 0 && wanted == size_;
 }
 
 namespace {

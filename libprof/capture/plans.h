@@ -44,7 +44,6 @@ class Plan {
   }
 
  private:
-  bool is_whole() const;
   void unmap();
 
   const char* bytes_ = nullptr;

@@ -44,6 +44,23 @@ struct LeftOutBoundary {
   std::uint32_t is_out;  // 1: left out
 };
 
+// The paths of a whole table.
+inline const char* paths_of(const LeftOutHeader& header) {
+  const auto* boundaries = reinterpret_cast<const LeftOutBoundary*>(&header + 1);
+  return reinterpret_cast<const char*>(boundaries + header.count);
+}
+
+// Whether `size` bytes from the header on are a table of this version, with all of its parts and no
+// more.
+inline bool is_whole(const LeftOutHeader& header, std::uint64_t size) {
+  return size >= sizeof header &&
+         __builtin_memcmp(header.magic, kLeftOutMagic, sizeof header.magic) == 0 &&
+         header.version == kLeftOutVersion && header.paths_bytes != 0 &&
+         size == sizeof header + std::uint64_t{header.count} * sizeof(LeftOutBoundary) +
+                     header.paths_bytes &&
+         paths_of(header)[header.paths_bytes - 1] == 0;
+}
+
 static_assert(sizeof(LeftOutHeader) == 32 && sizeof(LeftOutBoundary) == 8);
 
 }  // namespace fbleprof::plan

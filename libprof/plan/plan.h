@@ -155,6 +155,20 @@ struct Refusal {
   std::uint16_t reserved;
 };
 
+// Whether the bytes are a plan of this version, with all of its parts and no more. What the parts
+// say, the recorder compares with the code.
+inline bool is_whole(const void* bytes, std::uint64_t size) {
+  Header header;
+  if (size < sizeof header) return false;
+  __builtin_memcpy(&header, bytes, sizeof header);
+  const std::uint64_t wanted =
+      sizeof header + std::uint64_t{header.trampolines} * sizeof(Trampoline) +
+      std::uint64_t{header.sites} * sizeof(Site) + std::uint64_t{header.refusals} * sizeof(Refusal);
+  return __builtin_memcmp(header.magic, kMagic, sizeof kMagic) == 0 && header.version == kVersion &&
+         header.segment_count <= kMostSegments && header.error[sizeof header.error - 1] == 0 &&
+         wanted == size;
+}
+
 static_assert(sizeof(Header) == 124 && sizeof(Fixup) == 8 && sizeof(Site) == 8);
 static_assert(sizeof(Trampoline) == 96 && sizeof(Refusal) == 12);
 

@@ -1,6 +1,5 @@
 #include "tests/fuzz/fuzz_targets.h"
 
-#include <cstdlib>
 #include <string>
 
 #include "analysis/costs.h"
@@ -14,6 +13,8 @@
 #include "report/importers/gzip.h"
 #include "report/importers/perf_script.h"
 #include "report/importers/pprof.h"
+#include "report/importers/speedscope.h"
+#include "tests/fuzz/input.h"
 #include "transform/join.h"
 #include "transform/merge.h"
 #include "transform/window.h"
@@ -23,14 +24,6 @@ namespace fbleprof::fuzz {
 using profile::Profile;
 
 namespace {
-
-void demand(bool holds) {
-  if (!holds) std::abort();
-}
-
-std::string_view text_of(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // Preorder and ids must be valid for any input: all other code relies on them.
 void check(const Profile& profile) {
@@ -117,6 +110,44 @@ void pprof(std::span<const std::uint8_t> bytes) {
     return;
   }
   use_or_complain(importers::parse_pprof(text, "fuzz"));
+}
+
+void speedscope(std::span<const std::uint8_t> bytes) {
+  importers::is_speedscope(text_of(bytes));
+  use_or_complain(importers::parse_speedscope(text_of(bytes), "fuzz"));
+}
+
+// Like the report, which looks into what it has expanded. A fuzzer changes the expanded bytes when
+// it is given them as they are.
+void gzip(std::span<const std::uint8_t> bytes) {
+  const auto kind_of = [](std::string_view text) {
+    return importers::detect(text.substr(0, importers::kDetectBytes));
+  };
+  std::string expanded(text_of(bytes));
+  if (kind_of(expanded) == importers::FileKind::kGzip) {
+    auto result = importers::gunzip(text_of(bytes), "fuzz");
+    if (!result) return demand(!result.error().line().empty());
+    expanded = std::move(*result);
+  }
+  const std::span plain(reinterpret_cast<const std::uint8_t*>(expanded.data()), expanded.size());
+  switch (kind_of(expanded)) {
+    case importers::FileKind::kNative:
+      return native(plain);
+    case importers::FileKind::kPprof:
+      return use_or_complain(importers::parse_pprof(expanded, "fuzz"));
+    case importers::FileKind::kPerfScript:
+      return perf_script(plain);
+    case importers::FileKind::kFolded:
+      return folded(plain);
+    case importers::FileKind::kSpeedscope:
+      return speedscope(plain);
+    case importers::FileKind::kGmon:
+      return gmon(plain);
+    case importers::FileKind::kWriteOnly:
+      return demand(!importers::write_only_format(expanded).empty());
+    default:
+      return;
+  }
 }
 
 void gmon(std::span<const std::uint8_t> bytes) {

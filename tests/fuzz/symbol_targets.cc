@@ -1,9 +1,5 @@
 // Fuzz targets of what reads the files of modules and names of generated code, and of what reads
 // the requests of browsers.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -15,37 +11,9 @@
 #include "symbolize/hooked_functions.h"
 #include "symbolize/symbolizer.h"
 #include "tests/fuzz/fuzz_targets.h"
+#include "tests/fuzz/input.h"
 
 namespace fbleprof::fuzz {
-
-namespace {
-
-void demand(bool holds) {
-  if (!holds) std::abort();
-}
-
-std::string_view text_of(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// A file without a name, because libelf and libdw read files.
-class MemoryFile {
- public:
-  explicit MemoryFile(std::span<const std::uint8_t> bytes)
-      : fd_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    demand(fd_ >= 0 &&
-           write(fd_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-  }
-  ~MemoryFile() { close(fd_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-
- private:
-  int fd_;
-};
-
-}  // namespace
 
 void elf(std::span<const std::uint8_t> bytes) {
   const MemoryFile file(bytes);
