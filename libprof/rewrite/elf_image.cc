@@ -14,6 +14,13 @@
 
 namespace fbleprof::rewrite {
 
+namespace {
+
+// Between segments of code. Linkers leave up to a large page, and we keep notes on each address.
+constexpr Address kMostGap = 16 << 20;
+
+}  // namespace
+
 ElfImage::~ElfImage() {
   if (file_) munmap(const_cast<std::uint8_t*>(file_), size_);
 }
@@ -48,7 +55,8 @@ std::string ElfImage::open(const std::string& path) {
     if (part.p_type == PT_DYNAMIC) dynamic_ = part.p_vaddr;
     if (part.p_type != PT_LOAD) continue;
     if (part.p_offset > size_ || part.p_filesz > size_ - part.p_offset ||
-        part.p_vaddr + part.p_memsz > UINT32_MAX) {
+        part.p_filesz > part.p_memsz || part.p_memsz > UINT32_MAX ||
+        part.p_vaddr > UINT32_MAX - part.p_memsz) {
       return "its segments are damaged, or beyond 4 GB";
     }
     segments_.push_back(part);
@@ -56,7 +64,7 @@ std::string ElfImage::open(const std::string& path) {
     if (part.p_flags & PF_W) return "its code is writable";
     // With protection keys, the kernel lets nobody read it, neither us nor the recorder.
     if (!(part.p_flags & PF_R)) return "its code may only be run, not read";
-    if (!code_.empty() && (part.p_vaddr < text_end_ ||
+    if (!code_.empty() && (part.p_vaddr < text_end_ || part.p_vaddr - text_end_ > kMostGap ||
                            segments_[segments_.size() - 2].p_vaddr != code_.back().p_vaddr)) {
       return "its segments of code are apart";
     }

@@ -150,6 +150,14 @@ TEST_F(ElfImageTest, SegmentsThatCannotBeRewrittenAreNamed) {
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_offset = 1 << 20; })), kDamaged);
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_filesz = 1 << 20; })), kDamaged);
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_vaddr = 1ull << 32; })), kDamaged);
+  EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_vaddr = ~0ull - 8; })), kDamaged)
+      << "its end is a small number again";
+  EXPECT_EQ(fault_of(with([](Library& one) {
+              one.parts[0].p_vaddr = UINT32_MAX - 8;
+              one.parts[0].p_memsz = 8;
+            })),
+            kDamaged)
+      << "more is in the file than in memory";
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_flags |= PF_W; })),
             "its code is writable");
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_flags = PF_X; })),
@@ -166,6 +174,11 @@ TEST_F(ElfImageTest, SegmentsThatCannotBeRewrittenAreNamed) {
             })),
             "its segments of code are apart");
   EXPECT_EQ(fault_of(with([&](Library& one) { one.add(one.parts[0]); })),
+            "its segments of code are apart");
+  EXPECT_EQ(fault_of(with([&](Library& one) {
+              one.add(code);
+              one.parts.back().p_vaddr = 0x70000000;
+            })),
             "its segments of code are apart");
   EXPECT_EQ(fault_of(with([&](Library& one) {
               for (std::uint64_t i = 0; i <= plan::kMostSegments; ++i) {
