@@ -53,7 +53,7 @@ void HeldAddresses::read_symbols(std::vector<Function>& functions) {
     if (!image_.in_text(symbol.address)) continue;
     Function* function = function_at(functions, symbol.address);
     if (symbol.type == STT_FUNC && symbol.size != 0 && !function) {
-      unlisted_[symbol.address] = symbol.size;
+      unlisted_[symbol.address] = std::min(symbol.size, image_.text_end() - symbol.address);
     }
     if (symbol.type == STT_GNU_IFUNC && function) function->is_resolver = true;
     // Clang's parts have no type.
