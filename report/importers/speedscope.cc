@@ -155,6 +155,7 @@ class Importer {
   void charge(NodeId node, std::uint64_t value) {
     if (value == 0) return;
     if (is_calls_) {
+      if (node == root_) return;  // nothing calls it
       builder_.add_edge(NodeId(), node, EdgeKind::kTree, value);
     } else {
       builder_.charge(node, metric_, value);

@@ -90,6 +90,16 @@ TEST(Speedscope, ProfilesInOneUnitAreThreads) {
   EXPECT_EQ(profile->threads().size(), 2u);
 }
 
+TEST(Speedscope, CallsOfTheRootAreNotCounted) {
+  std::string text = file_with(R"({"type": "sampled", "name": "calls", "unit": "none", )"
+                               R"("samples": [[], [0]], "weights": [3, 4]})");
+  text.insert(1, R"("exporter": "fble-prof-report", )");
+  const auto profile = parse_speedscope(text, "f.json");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  ASSERT_EQ(profile->edges().count(), 1u);
+  EXPECT_EQ(profile->edges().calls[0], 4u);
+}
+
 TEST(Speedscope, DamageGivesOneLine) {
   EXPECT_TRUE(test::holds(fault_of("{"), "this is not a complete JSON document"));
   EXPECT_TRUE(test::holds(fault_of("[]"), "not a JSON object"));
