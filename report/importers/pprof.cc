@@ -350,6 +350,7 @@ class Importer {
       if (column.is_samples) threads_[thread].samples += value;
       if (column.is_time) threads_[thread].cpu_ns += value;
       if (column.is_calls) {
+        if (is_of_root) continue;  // nothing calls it
         builder_.add_edge(NodeId(), at, EdgeKind::kTree, value);
       } else {
         builder_.charge(place, column.metric, value);
