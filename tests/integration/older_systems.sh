@@ -47,8 +47,14 @@ expected
 # Before Linux 5.9, without close_range. 217: getdents64, in case there is no /proc either.
 for closing in "436=$ENOSYS" "436=$ENOSYS 217=$ENOSYS"; do
   begin "the tool that makes plans inherits no descriptor, refused: $closing"
-  printf '#!/bin/sh\nfor fd in 9 11; do [ -e /proc/self/fd/$fd ] && echo $fd; done\necho asked\n' >"$dir/tool"
-  sed -i "1a exec >>'$dir/asked'" "$dir/tool"
+  cat >"$dir/tool" <<END
+#!/bin/sh
+exec >>'$dir/asked'
+for fd in 9 11; do
+  [ -e /proc/self/fd/\$fd ] && echo \$fd
+done
+echo asked
+END
   chmod +x "$dir/tool"
   # shellcheck disable=SC2086
   "$PROGRAMS/refusing.plain" $closing -- env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" FBLEPROF_EXACT=on \
