@@ -625,7 +625,7 @@ SamplingBlocked::~SamplingBlocked() {
 }
 
 AllSignalsBlocked::AllSignalsBlocked()
-    : old_mask_(change_mask(SIG_SETMASK, ~(std::uint64_t{1} << (SIGBUS - 1)))) {
+    : old_mask_(change_mask(SIG_BLOCK, ~(std::uint64_t{1} << (SIGBUS - 1)))) {
   all_blocked = all_blocked + 1;
 }
 

@@ -114,9 +114,9 @@ class SamplingBlocked {
   std::uint64_t old_mask_;
 };
 
-// Blocks all signals, except those that cannot be blocked, and SIGBUS: the profile's file may be
-// truncated at any moment, and a fault whose signal is blocked ends the program. A SIGBUS that
-// somebody sends waits all the same (fatal_signals).
+// Blocks all signals, except those that cannot be blocked, and SIGBUS, which stays as the program
+// has it: the profile's file may be truncated at any moment, and a fault whose signal is blocked
+// ends the program. A SIGBUS that somebody sends waits all the same (fatal_signals).
 class AllSignalsBlocked {
  public:
   AllSignalsBlocked();

@@ -368,8 +368,21 @@ bool close(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait) {
   return was_open;
 }
 
+// The uncharged time of a wait that ends after recording has been turned off. Whoever turned it off
+// charges the open waits, one thread after the other; this one may not have had its turn. Whoever
+// takes the begin out of the record charges.
+[[gnu::noinline]] std::uint64_t take_recorded_part(ThreadState& thread, const WaitThread& own,
+                                                   const fbleprof_wait& wait) {
+  if (own.open_count != wait.level + 1 || own.open[wait.level].frame != wait.frame) return 0;
+  const std::uint64_t since =
+      __atomic_exchange_n(&thread.record->wait_since_ns, 0, __ATOMIC_ACQ_REL);
+  const std::uint64_t off = thread.session->arena.header()->off_since_ns;
+  const std::uint64_t until = off != 0 ? off : thread.session->clocks.wall_ns();
+  return since != 0 && until > since ? until - since : 0;
+}
+
 [[gnu::always_inline]] inline void charge_at_end(ThreadState& thread, WaitThread& own,
-                                                 const fbleprof_wait& wait, std::uint64_t since_ns,
+                                                 const fbleprof_wait& wait, std::uint64_t ns,
                                                  std::uint64_t bytes_read,
                                                  std::uint64_t bytes_written) {
   auto* known = static_cast<KnownWait*>(wait.context);
@@ -379,7 +392,6 @@ bool close(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait) {
   if ((bytes_read | bytes_written) != 0) {
     count_bytes(thread, is_own ? known : nullptr, bytes_read, bytes_written);
   }
-  std::uint64_t ns = thread.session->clocks.wall_ns() - since_ns;
   if (ns < kLeastWaitNs) [[likely]]
     ns = gather(own, ns);
   if (ns != 0) charge(thread, own, wait, ns);
@@ -415,9 +427,21 @@ void pause_open_waits(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall
   // A wait that ends is charged by the thread: what it does comes in the order ending_frame,
   // `recording`; what the caller did, in the order `recording`, system calls, ending_frame.
   if (own == nullptr || __atomic_load_n(&own->ending_frame, __ATOMIC_SEQ_CST) != 0) return;
-  charge_open_wait(thread, cpu, wall);
-  thread.record->wait_since_ns = 0;
+  format::Thread* record = thread.record;
+  std::uint64_t since = __atomic_load_n(&record->wait_since_ns, __ATOMIC_ACQUIRE);
+  // 0: its context is found at its end, which is not recorded any more.
+  const Ref context = record->wait_context != 0 ? record->wait_context : thread.tree.root();
+  const format::WaitKind kind = record->wait_kind;
+  // See take_recorded_part. No other wait has the same begin, so these are its context and kind.
+  if (since == 0 || !__atomic_compare_exchange_n(&record->wait_since_ns, &since, 0, false,
+                                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    return;
+  }
   for (OpenWait& wait : own->open) wait.since_ns = 0;
+  const std::uint64_t off = off_processor(thread, cpu, wall);
+  const std::uint64_t passed = wall > since ? wall - since : 0;
+  const std::uint64_t ns = off < passed ? off : passed;
+  if (ns >= kLeastChargedNs) add_wait(thread, thread.tree.values_or_root(context), kind, ns);
 }
 
 void resume_open_waits(ThreadState& thread, std::uint64_t now) {
@@ -511,12 +535,16 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   own->left_out = 0;
   own->ending_frame = wait->frame;
   asm volatile("" ::: "memory");
-  // What was recorded of it has been charged at the end of recording.
   const bool is_recorded = thread.session->recording.load(std::memory_order_relaxed);
   const std::uint64_t since_ns = uncharged_since(thread, *own, *wait);
+  const std::uint64_t part_ns = is_recorded ? 0 : take_recorded_part(thread, *own, *wait);
   if (close(thread, *own, *wait)) want_no_more(wait->object);
-  if (is_recorded) [[likely]]
-    charge_at_end(thread, *own, *wait, since_ns, bytes_read, bytes_written);
+  if (is_recorded) [[likely]] {
+    const std::uint64_t ns = thread.session->clocks.wall_ns() - since_ns;
+    charge_at_end(thread, *own, *wait, ns, bytes_read, bytes_written);
+  } else if (part_ns != 0) {
+    charge_at_end(thread, *own, *wait, part_ns, 0, 0);
+  }
   asm volatile("" ::: "memory");
   own->ending_frame = 0;
 }

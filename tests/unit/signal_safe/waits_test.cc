@@ -678,6 +678,31 @@ TEST_F(Waits, AWaitThatEndsWhileRecordingIsOffIsChargedUpToThere) {
   expect_identity();
 }
 
+TEST_F(Waits, AWaitThatEndsBeforeItsTurnAtTheEndOfRecordingChargesItself) {
+  call(0, 1, 1);
+  wait(1, 1, 200'000, 0, [&] {
+    recording.session.recording = false;
+    recording.session.arena.header()->off_since_ns = wall_now;
+    wall_now += 3'000'000;
+  });
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 200'000u);
+  signal_safe::pause_open_waits(recording.thread, cpu_now, wall_now);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 200'000u) << "and nobody else does";
+  recording.session.arena.header()->off_since_ns = 0;
+  expect_identity();
+}
+
+TEST_F(Waits, AWaitWithoutAContextIsTheRootsWhenRecordingIsTurnedOff) {
+  call(0, 1, 1);
+  wait(1, 1, 200'000, 0, [&] {
+    recording.thread.record->wait_context = 0;
+    turn_off(recording);
+    wall_now += 5'000'000;
+  });
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 200'000u);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 0u);
+}
+
 TEST_F(Waits, AWaitThatBeganWhileRecordingWasOffIsChargedFromThere) {
   call(0, 1, 1);
   recording.session.recording = false;
