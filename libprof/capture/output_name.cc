@@ -207,11 +207,11 @@ bool move_aside(const Path& path, const File& file, const FileIdentity& identity
   return true;
 }
 
-// Maps the header of the profile after which children's profiles are named. Null if another file is
-// at the path.
 // What map_base_header mapped last, if it is mapped still.
 constinit std::atomic<format::Header*> mapped_header{nullptr};
 
+// Maps the header of the profile after which children's profiles are named. Null if another file is
+// at the path.
 format::Header* map_base_header(const OutputName& name) {
   const File file(name.base_path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   struct stat status {};

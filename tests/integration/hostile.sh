@@ -41,17 +41,6 @@ done
 check "runs that hung" $hangs = 0
 verified "$profile"
 
-# A process may have 65,530 mappings, and its threads' stacks take two each.
-for mode in plain fentry; do
-  begin "30,000 threads at once, $mode"
-  if [ "$(cat /proc/sys/kernel/pid_max)" -ge 32768 ]; then
-    same "$PROGRAMS/crowded.$mode" 30000
-    verified "$profile"
-  else
-    skip "too few process numbers"
-  fi
-done
-
 begin "threads under a limit of address space"
 limits=(@as=400000000)
 same "$PROGRAMS/crowded.plain" 8

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What a start costs beyond the program's own, in figures that no other work on the machine changes:
-# system calls, and the largest resident set. tests/bench/small.py measures the time.
+# What a start costs beyond the program's own, in figures that hardly depend on other work on the
+# machine: system calls, and the largest resident set. tests/bench/small.py measures the time.
 . "$(dirname "$0")/lib.sh"
 
 # costs_of VARIABLE...: of `true`.
@@ -12,6 +12,8 @@ costs=$(costs_of)
 read -r plain_calls plain_kb <<<"$costs"
 read -r calls kb <<<"$(costs_of "LD_PRELOAD=$LIB" "FBLEPROF_OUT=$profile")"
 verified "$profile"
+check "they were counted" "${plain_calls:-0}" -gt 10
+check "under the profiler, too" "${calls:-0}" -gt 10
 printf 'system calls: %d, plain %d; kB: %d, plain %d\n' "$calls" "$plain_calls" "$kb" "$plain_kb"
 # Its own signals are more than fifty of them.
 check "system calls beyond plain's" $((calls - plain_calls)) -le 195

@@ -407,7 +407,9 @@ static int crowded(void) {
   return 0;
 }
 
+static int is_asleep;
 KEEP static void* sleeps(void* ns) {
+  __atomic_store_n(&is_asleep, 1, __ATOMIC_RELEASE);
   in_sleep((long)ns);
   return ns;
 }
@@ -418,6 +420,7 @@ static int recorded_in_part(const char* what) {
   pthread_t thread;
   if (is_started) fbleprof_stop();
   pthread_create(&thread, NULL, sleeps, (void*)(is_for_good ? 60000L * kMs : 1000L * kMs));
+  while (__atomic_load_n(&is_asleep, __ATOMIC_ACQUIRE) == 0) sched_yield();
   in_sleep(200 * kMs);
   if (is_started) fbleprof_start();
   if (!is_started) fbleprof_stop();

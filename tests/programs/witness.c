@@ -63,7 +63,14 @@ static void tell_descriptor(int fd) {
   tell("descriptor %d %s %x %x\n", fd, fd < 3 ? "" : name, fcntl(fd, F_GETFD), fcntl(fd, F_GETFL));
 }
 
-static int compare_numbers(const void* a, const void* b) { return *(const int*)a - *(const int*)b; }
+static void sort(int* numbers, int count) {  // qsort allocates
+  for (int i = 1; i < count; ++i) {
+    const int number = numbers[i];
+    int at = i;
+    for (; at > 0 && numbers[at - 1] > number; --at) numbers[at] = numbers[at - 1];
+    numbers[at] = number;
+  }
+}
 
 static void tell_descriptors(void) {
   enum { kMost = 4096 };
@@ -83,7 +90,7 @@ static void tell_descriptors(void) {
     }
   }
   close(directory);
-  qsort(found, count, sizeof found[0], compare_numbers);
+  sort(found, count);
   for (int i = 0; i < count; ++i) tell_descriptor(found[i]);
 }
 
@@ -166,7 +173,6 @@ __attribute__((destructor)) static void end(void) { witness(kUsualEnd); }
 
 #define NEXT(name, type) ((type)dlsym(RTLD_NEXT, #name))
 
-// The file of another end would be of another moment.
 #define ENDS(name)                     \
   void name(int status) {              \
     witness(kSuddenEnd);               \
@@ -183,8 +189,11 @@ int prctl(int option, ...) {
   va_start(arguments, option);
   for (int i = 0; i < 4; ++i) more[i] = va_arg(arguments, unsigned long);
   va_end(arguments);
+  const int before = is_confined;
   if (option == PR_SET_SECCOMP) is_confined = 1;
-  return NEXT(prctl, int (*)(int, ...))(option, more[0], more[1], more[2], more[3]);
+  const int result = NEXT(prctl, int (*)(int, ...))(option, more[0], more[1], more[2], more[3]);
+  if (result != 0) is_confined = before;
+  return result;
 }
 long syscall(long number, ...) {
   long more[6];
@@ -192,7 +201,10 @@ long syscall(long number, ...) {
   va_start(arguments, number);
   for (int i = 0; i < 6; ++i) more[i] = va_arg(arguments, long);
   va_end(arguments);
+  const int before = is_confined;
   if (number == SYS_seccomp || (number == SYS_prctl && more[0] == PR_SET_SECCOMP)) is_confined = 1;
-  return NEXT(syscall, long (*)(long, ...))(number, more[0], more[1], more[2], more[3], more[4],
-                                            more[5]);
+  const long result = NEXT(syscall, long (*)(long, ...))(number, more[0], more[1], more[2], more[3],
+                                                         more[4], more[5]);
+  if (result < 0) is_confined = before;
+  return result;
 }

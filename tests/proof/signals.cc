@@ -278,6 +278,10 @@ unsigned harm_everywhere(const Setup& setup, const Scenario& scenario, From from
         "problems\n",
         harm.name(), scenario.name, setup.mode.name, from == From::kStart ? " from its start" : "",
         places.size(), fresh, runs, reached, problems);
+    if (reached * 10 < runs * 9) {
+      fmt::print("too few came there: it proves nothing\n");
+      ++problems;
+    }
     std::fflush(stdout);
     all_problems += problems;
   }
