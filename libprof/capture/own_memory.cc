@@ -151,7 +151,9 @@ std::uint64_t limit_of_memory() {
   return known != kNotKnown ? known : std::min(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA));
 }
 
-SameLimit::SameLimit() { known_limit.store(limit_of_memory(), std::memory_order_relaxed); }
+SameLimit::SameLimit(bool is_alone) {
+  if (is_alone) known_limit.store(limit_of_memory(), std::memory_order_relaxed);
+}
 SameLimit::~SameLimit() { known_limit.store(kNotKnown, std::memory_order_relaxed); }
 
 bool can_wipe_in_children() { return can_wipe; }

@@ -33,9 +33,10 @@ void grow_all_memory();
 // RLIM_INFINITY if there is none. The program planned its use without us.
 std::uint64_t limit_of_memory();
 // While this lives, the limit is that of its beginning: the kernel is asked once. One at a time,
-// where nobody changes the limit.
+// and only if `is_alone`: no other thread may change the limit, or fork a child that then changes
+// it.
 struct SameLimit {
-  SameLimit();
+  explicit SameLimit(bool is_alone);
   ~SameLimit();
   SameLimit(const SameLimit&) = delete;
   SameLimit& operator=(const SameLimit&) = delete;

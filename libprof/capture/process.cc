@@ -115,7 +115,7 @@ void start_process(char** environment, void (*tell_end)()) {
   settle_switches(profile.settings, profile.perf_allowed);
   if (!are_threads_found()) session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
-  const SameLimit same_limit;  // the program has not begun
+  const SameLimit same_limit(!are_threads_found());  // then the program has not begun
   // From its first byte on, the file may be truncated. Actions that the program sets while it is
   // not watched would not reach our handlers.
   if (!are_threads_found()) watch_fatal_signals(status.default_signals);

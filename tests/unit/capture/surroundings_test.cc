@@ -456,7 +456,7 @@ TEST(OwnMemory, MayBeMissing) {
 
 TEST(OwnMemory, TheLimitIsReadAgainAfterTheStart) {
   const std::uint64_t before = limit_of_memory();
-  auto same_limit = std::make_unique<SameLimit>();
+  auto same_limit = std::make_unique<SameLimit>(true);
   const NoMemory none;
   EXPECT_EQ(limit_of_memory(), before);
   same_limit.reset();
