@@ -220,6 +220,15 @@ bool is_ours(const struct sigaction& action) {
          (action.sa_sigaction == on_fatal || action.sa_sigaction == on_handled);
 }
 
+// Calls function(number) for each signal for which the kernel has our handler.
+template <typename Function>
+void for_each_of_ours(Function function) {
+  for (int number = 1; number <= kLastRealTime; ++number) {
+    struct sigaction now {};
+    if (set_kernel_action(number, nullptr, &now) == 0 && is_ours(now)) function(number);
+  }
+}
+
 // The action to give the kernel for the action that the program sets.
 struct sigaction in_kernel(int number, const struct sigaction& action) {
   struct sigaction ours = action;
@@ -325,11 +334,8 @@ void watch_fatal_signals(std::uint64_t default_signals) {
 void stop_watching_fatal_signals() {
   if (!watching) return;
   watching = false;
-  for (int number = 1; number <= kLastRealTime; ++number) {
-    struct sigaction now {};
-    if (set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
-    set_kernel_action(number, &program_actions[number], nullptr);
-  }
+  for_each_of_ours(
+      [](int number) { set_kernel_action(number, &program_actions[number], nullptr); });
 }
 
 void watch_cleared_signals() {
@@ -345,20 +351,18 @@ void watch_cleared_signals() {
 void leave_signals_to_first_process() {
   if (!watching || kernel_call(SYS_getpid) != 1) return;
   watching = false;
-  for (int number = 1; number <= kLastRealTime; ++number) {
-    struct sigaction now {};
-    if (set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
+  for_each_of_ours([](int number) {
     catching[number] = may_be_our_fault(number) || may_be_in_trampoline(number);
     if (!catching[number]) set_kernel_action(number, &program_actions[number], nullptr);
-  }
+  });
 }
 
 void leave_signals_to_confined_program() {
   watching = false;
   for (int number = 1; number <= kLastRealTime; ++number) {
-    struct sigaction now {};
     catching[number] = is_control_signal(number);
-    if (set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
+  }
+  for_each_of_ours([](int number) {
     catching[number] |= may_be_our_fault(number) || may_be_in_trampoline(number);
     const struct sigaction action = program_actions[number];
     if (catching[number]) {
@@ -366,7 +370,7 @@ void leave_signals_to_confined_program() {
     } else {
       set_kernel_action(number, &action, nullptr);
     }
-  }
+  });
 }
 
 void catch_faults() {

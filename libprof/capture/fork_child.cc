@@ -1,6 +1,5 @@
 #include "capture/fork_child.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -201,24 +200,6 @@ bool is_unnoticed_child() {
                                 : newest_thread_memory() && profile.pid != own_pid();
 }
 
-// No handler of the program's runs while it lives: its hooks would notice the child once more.
-// Faults stay open: the profile's file may be truncated, and peeks may fault.
-class HandlersWait {
- public:
-  HandlersWait() { change(SIG_BLOCK, ~(bit(SIGBUS) | bit(SIGSEGV)), &old_mask_); }
-  ~HandlersWait() { change(SIG_SETMASK, old_mask_, nullptr); }
-  HandlersWait(const HandlersWait&) = delete;
-  HandlersWait& operator=(const HandlersWait&) = delete;
-
- private:
-  static constexpr std::uint64_t bit(int signal) { return std::uint64_t{1} << (signal - 1); }
-  static void change(int how, std::uint64_t mask, std::uint64_t* old) {
-    kernel_call(SYS_rt_sigprocmask, how, reinterpret_cast<long>(&mask), reinterpret_cast<long>(old),
-                sizeof mask);
-  }
-  std::uint64_t old_mask_ = 0;
-};
-
 // Whether the hooks of a handler, which came before handlers had to wait, have noticed the child.
 bool was_noticed_meanwhile(const ThreadState* inherited) {
   return inherited ? fbleprof_hot.self != inherited : !is_unnoticed_child();
@@ -242,7 +223,8 @@ void become_own_process(ThreadState* inherited) {
   own_signals_in_child();
   leave_signals_to_first_process();
   SamplingBlocked guard;
-  const HandlersWait handlers_wait;
+  // The hooks of a handler would notice the child once more.
+  const AllSignalsBlocked handlers_wait(kFaultsOfPeeks);
   if (was_noticed_meanwhile(inherited)) return;
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);

@@ -197,9 +197,9 @@ Definition next_definition_of_libc(const char* name, const void* after) {
     void* function = Symbols(*map).find(name);
     if (!function) continue;
     if (!found.next) found.next = function;
-    if (!is_preloaded && !is_libc(file)) continue;
-    found.of_libc = function;
     found.is_libcs = is_libc(file);
+    if (!is_preloaded && !found.is_libcs) continue;
+    found.of_libc = function;
     break;
   }
   return found;

@@ -624,8 +624,8 @@ SamplingBlocked::~SamplingBlocked() {
   if (!(old_mask_ & kSamplingBit)) change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
-AllSignalsBlocked::AllSignalsBlocked()
-    : old_mask_(change_mask(SIG_BLOCK, ~(std::uint64_t{1} << (SIGBUS - 1)))) {
+AllSignalsBlocked::AllSignalsBlocked(std::uint64_t open)
+    : old_mask_(change_mask(SIG_BLOCK, ~(std::uint64_t{1} << (SIGBUS - 1) | open))) {
   all_blocked = all_blocked + 1;
 }
 

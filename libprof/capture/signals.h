@@ -114,12 +114,16 @@ class SamplingBlocked {
   std::uint64_t old_mask_;
 };
 
+// The faults of code that reads memory that may not exist (peek.h).
+inline constexpr std::uint64_t kFaultsOfPeeks = std::uint64_t{1} << (SIGSEGV - 1);
+
 // Blocks all signals, except those that cannot be blocked, and SIGBUS, which stays as the program
 // has it: the profile's file may be truncated at any moment, and a fault whose signal is blocked
 // ends the program. A SIGBUS that somebody sends waits all the same (fatal_signals).
 class AllSignalsBlocked {
  public:
-  AllSignalsBlocked();
+  // `open`: more signals, as bits of a mask, that stay as the program has them.
+  explicit AllSignalsBlocked(std::uint64_t open = 0);
   ~AllSignalsBlocked();
   AllSignalsBlocked(const AllSignalsBlocked&) = delete;
   AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;

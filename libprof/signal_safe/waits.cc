@@ -201,6 +201,15 @@ std::uint64_t off_processor_now(ThreadState& thread) {
   }
 }
 
+// Adds a wait that goes on, up to `wall`.
+void add_open_wait(ThreadState& thread, Ref context, format::WaitKind kind, std::uint64_t since,
+                   std::uint64_t cpu, std::uint64_t wall) {
+  const std::uint64_t off = off_processor(thread, cpu, wall);
+  const std::uint64_t passed = wall > since ? wall - since : 0;
+  const std::uint64_t ns = off < passed ? off : passed;
+  if (ns >= kLeastChargedNs) add_wait(thread, thread.tree.values_or_root(context), kind, ns);
+}
+
 // Not in a vfork child, which runs in its parent's memory. Not in a program that has confined
 // itself: a system call might end it.
 bool may_charge(const ThreadState& thread) {
@@ -381,10 +390,8 @@ bool close(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait) {
   return since != 0 && until > since ? until - since : 0;
 }
 
-[[gnu::always_inline]] inline void charge_at_end(ThreadState& thread, WaitThread& own,
-                                                 const fbleprof_wait& wait, std::uint64_t ns,
-                                                 std::uint64_t bytes_read,
-                                                 std::uint64_t bytes_written) {
+inline void charge_at_end(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait,
+                          std::uint64_t ns, std::uint64_t bytes_read, std::uint64_t bytes_written) {
   auto* known = static_cast<KnownWait*>(wait.context);
   // In a child that a handler forked meanwhile, the pointer is into the parent's memory.
   const bool is_own = known >= own.known && known < own.known + WaitThread::kKnown &&
@@ -416,10 +423,7 @@ void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall
   const Ref context = record->wait_context;
   if (thread.waits == nullptr || since == 0 || context == 0 || wall <= since) return;
   record->wait_since_ns = wall;
-  const std::uint64_t off = off_processor(thread, cpu, wall);
-  const std::uint64_t ns = off < wall - since ? off : wall - since;
-  if (ns >= kLeastChargedNs)
-    add_wait(thread, thread.tree.values_or_root(context), record->wait_kind, ns);
+  add_open_wait(thread, context, record->wait_kind, since, cpu, wall);
 }
 
 void pause_open_waits(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall) {
@@ -438,10 +442,7 @@ void pause_open_waits(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall
     return;
   }
   for (OpenWait& wait : own->open) wait.since_ns = 0;
-  const std::uint64_t off = off_processor(thread, cpu, wall);
-  const std::uint64_t passed = wall > since ? wall - since : 0;
-  const std::uint64_t ns = off < passed ? off : passed;
-  if (ns >= kLeastChargedNs) add_wait(thread, thread.tree.values_or_root(context), kind, ns);
+  add_open_wait(thread, context, kind, since, cpu, wall);
 }
 
 void resume_open_waits(ThreadState& thread, std::uint64_t now) {
@@ -536,15 +537,17 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   own->ending_frame = wait->frame;
   asm volatile("" ::: "memory");
   const bool is_recorded = thread.session->recording.load(std::memory_order_relaxed);
-  const std::uint64_t since_ns = uncharged_since(thread, *own, *wait);
-  const std::uint64_t part_ns = is_recorded ? 0 : take_recorded_part(thread, *own, *wait);
-  if (close(thread, *own, *wait)) want_no_more(wait->object);
+  std::uint64_t ns;
   if (is_recorded) [[likely]] {
-    const std::uint64_t ns = thread.session->clocks.wall_ns() - since_ns;
-    charge_at_end(thread, *own, *wait, ns, bytes_read, bytes_written);
-  } else if (part_ns != 0) {
-    charge_at_end(thread, *own, *wait, part_ns, 0, 0);
+    // First this: a sample between the two may charge a part.
+    const std::uint64_t since_ns = uncharged_since(thread, *own, *wait);
+    ns = thread.session->clocks.wall_ns() - since_ns;
+  } else {
+    ns = take_recorded_part(thread, *own, *wait);
+    bytes_read = bytes_written = 0;
   }
+  if (close(thread, *own, *wait)) want_no_more(wait->object);
+  if (is_recorded || ns != 0) charge_at_end(thread, *own, *wait, ns, bytes_read, bytes_written);
   asm volatile("" ::: "memory");
   own->ending_frame = 0;
 }
