@@ -9,6 +9,7 @@
 #include "capture/threads.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/session.h"
+#include "tests/proof/empty_session.h"
 #include "tests/proof/scheduler.h"
 
 namespace fbleprof::proof {
@@ -17,18 +18,6 @@ namespace {
 using capture::ThreadMemory;
 using signal_safe::session;
 using signal_safe::Slot;
-
-// An empty profile for the process's session.
-void start_session() {
-  constexpr std::size_t kFileBytes = 8 << 20;
-  alignas(64) static char file[kFileBytes];
-  std::memset(file, 0, format::kHeaderBytes);
-  auto* header = reinterpret_cast<format::Header*>(file);
-  header->used_bytes = format::kHeaderBytes;
-  header->header_bytes = format::kHeaderBytes;
-  ASSERT_TRUE(session.start(file, kFileBytes, kFileBytes, {}));
-  capture::forget_thread_memory();
-}
 
 // Two pieces of memory that threads left. Their states are not looked at: they have a record.
 struct FreeMemory {

@@ -11,6 +11,7 @@
 #include "signal_safe/code_map.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/session.h"
+#include "tests/proof/empty_session.h"
 #include "tests/proof/stores.h"
 
 namespace fbleprof::proof {
@@ -22,18 +23,6 @@ using format::Kind;
 using format::Ref;
 using signal_safe::Entry;
 using signal_safe::session;
-
-// An empty profile for the process's session.
-void start_session() {
-  constexpr std::size_t kFileBytes = 8 << 20;
-  alignas(64) static char file[kFileBytes];
-  std::memset(file, 0, kFileBytes);
-  auto* header = reinterpret_cast<format::Header*>(file);
-  header->used_bytes = format::kHeaderBytes;
-  header->header_bytes = format::kHeaderBytes;
-  ASSERT_TRUE(session.start(file, kFileBytes, kFileBytes, {}));
-  capture::forget_thread_memory();
-}
 
 // Another thread looks by look() at all states that it may see during `work`. What it writes itself
 // is undone.
