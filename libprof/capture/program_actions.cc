@@ -25,13 +25,36 @@ bool can_write_action(void* action) {
                      sizeof(std::uint64_t)) != -EFAULT;
 }
 
+// As the kernel keeps it and tells it again: nothing blocks SIGKILL and SIGSTOP, and flags that
+// nobody knows are dropped (since Linux 5.11).
+struct sigaction as_kept(const struct sigaction& action) {
+  constexpr unsigned kExposeTagBits = 0x800;
+  constexpr unsigned kKnownFlags = SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK |
+                                   SA_RESTART | SA_NODEFER | SA_RESETHAND | kHasRestorer |
+                                   kExposeTagBits;
+  struct sigaction kept = action;
+  kept.sa_flags &= static_cast<int>(kKnownFlags);
+  sigdelset(&kept.sa_mask, SIGKILL);
+  sigdelset(&kept.sa_mask, SIGSTOP);
+  return kept;
+}
+
+int set(int number, const struct sigaction* action, struct sigaction* old) {
+  struct sigaction kept {};
+  if (action) kept = as_kept(*action);
+  const struct sigaction* given = action ? &kept : nullptr;
+  return is_sampling_signal(number) ? set_program_action(given, old)
+                                    : set_watched_action(number, given, old);
+}
+
 }  // namespace
 
 bool is_ours_to_set(int number) { return is_sampling_signal(number) || is_watched(number); }
 
 int set_action(int number, const struct sigaction* action, struct sigaction* old) {
-  return is_sampling_signal(number) ? set_program_action(action, old)
-                                    : set_watched_action(number, action, old);
+  if (!action) return set(number, nullptr, old);
+  const struct sigaction with_way_back = as_libc_sets(*action);
+  return set(number, &with_way_back, old);
 }
 
 long set_action_by_call(int number, const void* action, void* old) {
@@ -39,7 +62,7 @@ long set_action_by_call(int number, const void* action, void* old) {
   }, before{};
   if (action && !can_read_action(action)) return -EFAULT;
   if (action) given = from_kernel(*static_cast<const KernelAction*>(action));
-  if (set_action(number, action ? &given : nullptr, &before) != 0) return -errno;
+  if (set(number, action ? &given : nullptr, &before) != 0) return -errno;
   // Like the kernel, which has set the new action by now.
   if (old && !can_write_action(old)) return -EFAULT;
   if (old) *static_cast<KernelAction*>(old) = to_kernel(before);

@@ -410,16 +410,18 @@ void restore_cleared_handler() {
   set_in_kernel(&own_action);
 }
 
+struct sigaction as_libc_sets(const struct sigaction& action) {
+  struct sigaction libcs = action;
+  libcs.sa_flags |= static_cast<int>(kHasRestorer);
+  libcs.sa_restorer = own_action.restorer;
+  return libcs;
+}
+
 int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before) {
   // Where nothing is sampled, nothing leads to us.
   if (!own_action.restorer) return __sigaction(number, action, before);
   KernelAction given{}, replaced{};
-  if (action) {
-    constexpr unsigned long kHasRestorer = 0x04000000;
-    given = to_kernel(*action);
-    given.flags |= kHasRestorer;
-    given.restorer = own_action.restorer;
-  }
+  if (action) given = to_kernel(as_libc_sets(*action));
   const long result =
       kernel_call(SYS_rt_sigaction, number, action ? reinterpret_cast<long>(&given) : 0,
                   reinterpret_cast<long>(&replaced), kKernelMaskBytes);

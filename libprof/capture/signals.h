@@ -59,6 +59,11 @@ struct KernelAction {
 };
 KernelAction to_kernel(const struct sigaction& action);
 struct sigaction from_kernel(const KernelAction& action);
+// Set in the flags of an action that says where its handler returns to.
+inline constexpr unsigned kHasRestorer = 0x04000000;
+// The action that libc gives the kernel for the program's: it adds the code that returns from the
+// handler.
+struct sigaction as_libc_sets(const struct sigaction& action);
 
 // sigaction by a system call: libc's may lead to us (attached_calls.h). 0, or -1 with errno.
 // Async-signal-safe.

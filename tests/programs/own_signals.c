@@ -31,13 +31,14 @@ static void on_bus(int number) {
 static void tell(const char* what, int number) {
   struct sigaction action;
   sigaction(number, NULL, &action);
-  printf("%s: %s flags %x masks %d %d\n", what,
+  printf("%s: %s flags %x masks %d %d %d %d\n", what,
          action.sa_handler == SIG_DFL   ? "default"
          : action.sa_handler == SIG_IGN ? "ignored"
          : action.sa_handler == once    ? "handled"
                                         : "other",
-         (unsigned)action.sa_flags & ~0x04000000u, sigismember(&action.sa_mask, number),
-         sigismember(&action.sa_mask, SIGHUP));
+         (unsigned)action.sa_flags, sigismember(&action.sa_mask, number),
+         sigismember(&action.sa_mask, SIGHUP), sigismember(&action.sa_mask, SIGKILL),
+         sigismember(&action.sa_mask, SIGSTOP));
 }
 
 // The program reads back the action that it set.
@@ -66,6 +67,11 @@ static void queries(void) {
     siginterrupt(number, 0);
     tell("restarting", number);
     printf("sigset %d\n", sigset(number, SIG_DFL) == once);
+    // The kernel keeps neither all of these bits nor all of these flags.
+    sigfillset(&action.sa_mask);
+    action.sa_flags = SA_RESTART | 0x400 | 0x10000;
+    sigaction(number, &action, NULL);
+    tell("all masked", number);
     action.sa_handler = SIG_DFL;
     action.sa_flags = SA_ONSTACK;
     sigaction(number, &action, NULL);

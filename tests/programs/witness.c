@@ -109,7 +109,7 @@ static void tell_signals(void) {
          action.sa_handler == SIG_DFL   ? "default"
          : action.sa_handler == SIG_IGN ? "ignored"
                                         : "handled",
-         (unsigned)action.sa_flags & ~0x04000000u, mask, sigismember(&blocked, number),
+         (unsigned)action.sa_flags, mask, sigismember(&blocked, number),
          sigismember(&pending, number));
   }
   stack_t stack;
