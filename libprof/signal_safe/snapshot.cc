@@ -17,10 +17,13 @@ void for_each_item(const Arena& arena, Kind kind, Visit visit) {
   arena.for_each(kind, [&](Ref ref) {
     const auto* record = arena.at<format::Nodes>(ref);
     const std::uint64_t bytes = std::uint64_t{record->head.units} * format::kUnitBytes;
-    const std::uint32_t units = record->item_bytes / format::kUnitBytes;
+    // Read once: a file that is truncated meanwhile becomes zeros.
+    const std::uint32_t item_bytes = __atomic_load_n(&record->item_bytes, __ATOMIC_RELAXED);
+    if (item_bytes == 0) return true;
+    const std::uint32_t units = item_bytes / format::kUnitBytes;
     Ref at = ref + format::kItemsOffset / format::kUnitBytes;
-    for (std::uint64_t end = format::kItemsOffset + record->item_bytes; end <= bytes;
-         end += record->item_bytes, at += units) {
+    for (std::uint64_t end = format::kItemsOffset + item_bytes; end <= bytes;
+         end += item_bytes, at += units) {
       visit(at, arena.at<Item>(at));
     }
     return true;
@@ -158,9 +161,12 @@ SnapshotArea area_of(const Arena& arena, Ref snapshot) {
     arena.for_each(kind, [&](Ref ref) {
       const auto* record = arena.at<SnapshotItems>(ref);
       if (record->snapshot != snapshot) return true;
-      *items = ref;
       const std::uint64_t bytes = std::uint64_t{record->head.units} * format::kUnitBytes;
-      *capacity = static_cast<std::uint32_t>((bytes - sizeof *record) / record->item_bytes);
+      // As above.
+      const std::uint32_t item_bytes = __atomic_load_n(&record->item_bytes, __ATOMIC_RELAXED);
+      if (item_bytes == 0 || bytes < sizeof *record) return true;
+      *items = ref;
+      *capacity = static_cast<std::uint32_t>((bytes - sizeof *record) / item_bytes);
       return true;
     });
   };

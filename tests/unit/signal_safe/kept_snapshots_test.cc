@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,22 @@ TEST(KeptSnapshots, ResetsAndNamesDoNotReplaceEachOther) {
   for (std::uint64_t time = 2; time <= 9; ++time) ASSERT_TRUE(take_reset_snapshot(arena, time));
   EXPECT_EQ(times(arena, SnapshotReason::kAsked), std::vector<std::uint64_t>{1});
   EXPECT_EQ(times(arena, SnapshotReason::kReset), (std::vector<std::uint64_t>{8, 9}));
+}
+
+// What a file that was truncated at this moment looks like.
+TEST(KeptSnapshots, RecordsThatBecameZerosHaveNoItems) {
+  test::Recording recording;
+  Arena& arena = recording.session.arena;
+  ASSERT_TRUE(take(arena, "whole", 1));
+  for (const format::Kind kind : {format::Kind::kNodes, format::Kind::kSnapshotNodes}) {
+    arena.for_each(kind, [&](format::Ref ref) {
+      format::Head* head = arena.at<format::Head>(ref);
+      std::memset(head + 1, 0, std::size_t{head->units} * format::kUnitBytes - sizeof *head);
+      return true;
+    });
+  }
+  EXPECT_TRUE(take(arena, "zeros", 2));
+  EXPECT_EQ(area_of(arena, 0).node_capacity, 0u);
 }
 
 }  // namespace
