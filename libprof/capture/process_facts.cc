@@ -68,12 +68,22 @@ std::uint64_t parse_hex(const char* digits) {
 }  // namespace
 
 ProcessStatus process_status() {
-  char text[4096];
-  read_text("/proc/self/status", text, sizeof text);
   ProcessStatus status;
-  if (const char* mode = status_line(text, "Seccomp")) status.is_confined = *mode != '0';
-  const char *ignored = status_line(text, "SigIgn"), *caught = status_line(text, "SigCgt");
-  if (ignored && caught) status.default_signals = ~(parse_hex(ignored) | parse_hex(caught));
+  const File file("/proc/self/status", O_RDONLY);
+  // Before these lines comes that of the user's groups, which may be long.
+  char text[4096];
+  constexpr std::uint64_t kStep = sizeof text / 2;
+  for (std::uint64_t offset = 0; file; offset += kStep) {
+    const long got = file.read(offset, text, sizeof text - 1);
+    if (got <= 0) break;
+    text[got] = 0;
+    const char *ignored = status_line(text, "SigIgn"), *caught = status_line(text, "SigCgt");
+    if (ignored && caught) status.default_signals = ~(parse_hex(ignored) | parse_hex(caught));
+    if (const char* mode = status_line(text, "Seccomp")) {
+      status.is_confined = *mode != '0';
+      break;
+    }
+  }
   return status;
 }
 

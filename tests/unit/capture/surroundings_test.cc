@@ -2,11 +2,15 @@
 // symbols of libraries, the environment of the next program.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -477,6 +481,28 @@ TEST(ProcessStatus, TellsWhichSignalsHaveTheirDefaultAction) {
   signal(SIGRTMAX, SIG_DFL);
   EXPECT_EQ(process_status().default_signals, before);
   EXPECT_FALSE(process_status().is_confined);
+}
+
+TEST(ProcessStatusDeathTest, TellsOfAFilterBehindManyGroups) {
+  const auto confined_with_groups = [] {
+    std::vector<gid_t> groups(1000);
+    for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = 4'000'000'000 + gid_t(i);
+    if (setgroups(groups.size(), groups.data()) != 0) std::exit(77);  // not root
+    const auto before = process_status();
+    sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const sock_fprog filter{1, &all};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) std::exit(77);
+    const auto after = process_status();
+    std::exit(!before.is_confined && after.is_confined &&
+                      after.default_signals == before.default_signals
+                  ? 0
+                  : 1);
+  };
+  const auto is_well_or_cannot_be_tried = [](int status) {
+    return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77);
+  };
+  EXPECT_EXIT(confined_with_groups(), is_well_or_cannot_be_tried, "");
 }
 
 // -- Symbols --
