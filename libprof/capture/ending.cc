@@ -174,6 +174,8 @@ void finish_process(State state, std::uint32_t code) {
   if (!is_profiling()) return;
   format::Header* header = session.arena.header();
   if (profile.confined) {
+    // A child that nobody noticed must not end its parent's profile.
+    if (was_thread_memory_wiped()) return;
     // A system call might end the program in a different way than it chose.
     profile.finished = true;
     describe_end(code, false);

@@ -144,11 +144,24 @@ class Inheritance {
 
 // A forked child that cannot have a profile is not recorded. The parent's file is mapped here too,
 // but belongs to the parent; the child is only counted there.
-void go_on_without_profile(signal_safe::Arena& parent, bool is_counted) {
+void go_on_without_profile(format::Header* parent, bool is_counted) {
   fbleprof_attach_lazily = 0;
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
-  if (!is_counted) __atomic_fetch_add(&parent.header()->lost_children, 1, __ATOMIC_RELAXED);
+  if (!is_counted) __atomic_fetch_add(&parent->lost_children, 1, __ATOMIC_RELAXED);
   session.arena.adopt(nullptr, 0, 0);
+}
+
+// The child is confined like its parent, and making a file takes system calls, even blocking
+// signals does: the hooks of a handler may come here at any moment, and only one gives up the file.
+void become_confined_process(ThreadState* inherited) {
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  // What this call interrupted goes on in the parent's file. The child is noticed at its next slow
+  // path.
+  if (inherited && signal_safe::is_busy(*inherited, here)) return;
+  auto* parent = reinterpret_cast<format::Header*>(session.arena.give_up());
+  if (!parent) return;
+  abandon_all_threads();
+  go_on_without_profile(parent, false);
 }
 
 // If a signal's handler made this fork, the hook that the signal interrupted starts again when the
@@ -210,15 +223,11 @@ bool was_noticed_meanwhile(const ThreadState* inherited) {
 void become_own_process(ThreadState* inherited) {
   forget_changes_under_way();
   forget_snapshots_under_way();
+  if (inherited) restart_interrupted_hooks(*inherited);
   if (profile.confined) {
-    // The child is confined like its parent, and making a file takes system calls. The hooks of a
-    // handler may have come here already.
-    if (!session.arena.base()) return;
-    abandon_all_threads();
-    go_on_without_profile(session.arena, false);
+    become_confined_process(inherited);
     return;
   }
-  if (inherited) restart_interrupted_hooks(*inherited);
   if (must_wait(inherited)) return;
   own_signals_in_child();
   leave_signals_to_first_process();
@@ -243,7 +252,8 @@ void become_own_process(ThreadState* inherited) {
     is_open = !is_left_out && open_profile(&parent, signal_safe::monotonic_ns());
     if (!is_open) {
       profile.pid = own_pid();
-      go_on_without_profile(inheritance.file(), is_left_out || profile.output.name.loss_is_counted);
+      go_on_without_profile(inheritance.file().header(),
+                            is_left_out || profile.output.name.loss_is_counted);
       return;
     }
     add_loaded_modules();

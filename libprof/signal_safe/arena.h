@@ -21,6 +21,9 @@ class Arena {
   // be touched. Not thread-safe; call it before anything else uses the arena.
   void adopt(char* base, std::uint64_t cap_bytes, std::uint64_t populated_bytes);
 
+  // From here on there is no file. Returns where it is, only to the first of several callers.
+  char* give_up() { return __atomic_exchange_n(&base_, nullptr, __ATOMIC_RELAXED); }
+
   // Zeroed space for a record of `bytes`, rounded up to units, with an unfinished head; 0 if there
   // is no space. `reserve_bytes` stay free for callers with a smaller reserve.
   format::Ref allocate(std::uint64_t bytes, std::uint64_t reserve_bytes = 0);
