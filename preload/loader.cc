@@ -1,5 +1,4 @@
 // The loader's calls that matter to the recorder.
-#include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/switching.h"
 #include "interposed.h"
@@ -9,9 +8,6 @@ FBLEPROF_INTERPOSE int dlclose(void* handle) {
   const bool is_profiled = is_profiling() && is_own_process();
   if (is_profiled) before_unloading();
   const int result = fbleprof::preload::original::dlclose(handle);
-  if (is_profiled) {
-    if (is_profiling()) note_unloading();
-    after_unloading();
-  }
+  if (is_profiled) after_unloading();
   return result;
 }

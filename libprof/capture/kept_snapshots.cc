@@ -23,7 +23,11 @@ int take_alone(Take take) {
   if (!is_profiling() || !is_own_process()) return -1;
   charge_rest_of_this_thread();
   const AllSignalsBlocked guard;
-  while (is_taking.exchange(true)) arch::kernel_call(SYS_sched_yield);
+  while (is_taking.exchange(true)) {
+    // No system calls, and the guard does nothing: this may be a handler in the other's thread.
+    if (profile.confined) return -1;
+    arch::kernel_call(SYS_sched_yield);
+  }
   const bool taken = take(signal_safe::monotonic_ns() - session.start_monotonic_ns);
   is_taking.store(false);
   return taken ? 0 : -1;

@@ -55,8 +55,11 @@ extern "C" __attribute__((used)) void fbleprof_modules_changed() {
   }
   // Not every module is unloaded by the dlclose that we see: libc has its own (iconv, NSS), and a
   // dlopen that fails unmaps what it has mapped. The same file may come back at the same place.
-  if (has_deleted) note_unloading();
-  add_mapped_modules();
+  {
+    const CodeLock lock;
+    if (has_deleted) note_unloading();
+    add_mapped_modules();
+  }
   prepare_new_modules();
 }
 

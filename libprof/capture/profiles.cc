@@ -10,6 +10,7 @@
 
 #include "arch/kernel.h"
 #include "capture/own_memory.h"
+#include "capture/signals.h"
 #include "capture/threads.h"
 #include "format/references.h"
 #include "format/site.h"
@@ -121,6 +122,7 @@ CallTree* kept_tree(ThreadState& thread, void* profile, format::Thread** record)
 void note_thread(ThreadState& thread) {
   thread.record->tid = thread.tid;
   thread.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
+  if (!capture::may_samples_come()) return;  // no system calls
   kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(thread.record->name));
 }
 

@@ -627,11 +627,14 @@ SamplingBlocked::~SamplingBlocked() {
 }
 
 AllSignalsBlocked::AllSignalsBlocked(std::uint64_t open)
-    : old_mask_(change_mask(SIG_BLOCK, ~(std::uint64_t{1} << (SIGBUS - 1) | open))) {
-  all_blocked = all_blocked + 1;
+    : is_confined_(!may_sample),
+      old_mask_(is_confined_ ? 0
+                             : change_mask(SIG_BLOCK, ~(std::uint64_t{1} << (SIGBUS - 1) | open))) {
+  if (!is_confined_) all_blocked = all_blocked + 1;
 }
 
 AllSignalsBlocked::~AllSignalsBlocked() {
+  if (is_confined_) return;
   all_blocked = all_blocked - 1;
   change_mask(SIG_SETMASK, old_mask_);
 }

@@ -124,7 +124,8 @@ inline constexpr std::uint64_t kFaultsOfPeeks = std::uint64_t{1} << (SIGSEGV - 1
 
 // Blocks all signals, except those that cannot be blocked, and SIGBUS, which stays as the program
 // has it: the profile's file may be truncated at any moment, and a fault whose signal is blocked
-// ends the program. A SIGBUS that somebody sends waits all the same (fatal_signals).
+// ends the program. A SIGBUS that somebody sends waits all the same (fatal_signals). In a confined
+// program, which may have forbidden that, it does nothing.
 class AllSignalsBlocked {
  public:
   // `open`: more signals, as bits of a mask, that stay as the program has them.
@@ -134,7 +135,8 @@ class AllSignalsBlocked {
   AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
 
  private:
-  std::uint64_t old_mask_;
+  const bool is_confined_;
+  const std::uint64_t old_mask_;
 };
 
 // Whether this thread is in code that one of them guards.

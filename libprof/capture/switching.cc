@@ -323,14 +323,20 @@ void for_each_site_taken_back(void (*function)(std::uint64_t hook_return)) {
 }
 
 void before_unloading() {
+  if (profile.confined) return;
   const CodeLock lock;
   ++unloading;
 }
 
 void after_unloading() {
+  if (profile.confined) {  // no lock: one that is held would need a system call
+    note_unloading();
+    return;
+  }
   bool must_switch;
   {
     const CodeLock lock;
+    if (is_profiling()) note_unloading();
     if (unloading != 0) --unloading;  // 0: in a child that was forked meanwhile
     must_switch = is_pending && unloading == 0;
   }

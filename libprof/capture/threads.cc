@@ -464,6 +464,7 @@ void arm_this_thread() {
 }
 
 void charge_rest_of_this_thread() {
+  if (!may_samples_come()) return;  // the clock is a system call
   if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return;
   SamplingBlocked guard;
   signal_safe::charge_rest(*fbleprof_hot.self);

@@ -74,7 +74,8 @@ expected
 for mode in fentry plain; do
   for verdict in errno kill; do
     for how in fault abort signal actions own-signal handler-later blocked-elsewhere \
-      blocked-elsewhere-later wait-for-signal thread thread-with-mask timer-thread ends close descriptor fiber signal-stack; do
+      blocked-elsewhere-later wait-for-signal thread thread-with-mask timer-thread ends close descriptor fiber \
+      signal-stack unload api; do
       begin "confined, $verdict: $how $mode"
       [ $how != close ] || settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
       same timeout 20 "$PROGRAMS/confined.$mode" $verdict $how
@@ -96,6 +97,9 @@ for mode in fentry plain; do
   begin "confined: SIGPROF ends it, $mode"
   profiled timeout 20 "$PROGRAMS/confined.$mode" errno profiling-signal
   check "as shells show it" "$(cat "$dir/profiled.status")" = "exit $((128 + 27))"
+  begin "confined: a child that nobody notices does not end the profile, $mode"
+  same timeout 20 "$PROGRAMS/confined.$mode" kill unnoticed-child
+  check "it was killed" "$(fact state)" = killed
   begin "a filter that the kernel refuses, $mode"
   same "$PROGRAMS/confined.$mode" errno refused
   verified "$profile"

@@ -5,10 +5,12 @@
 //          or later) |
 //          wait-for-signal | thread | thread-with-mask | timer-thread | ends | close | descriptor |
 //          fiber | signal-stack | first-process | refused (the filter is) |
-//          mask (all is allowed) |
+//          mask (all is allowed) | unload | api (calls to the recorder) |
+//          unnoticed-child (it ends; then its parent is killed) |
 //          dispatch, dispatch-by-number (no filter: the kernel sends system calls to a handler of
 //          the program's)
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -143,6 +145,36 @@ static void runs_in_fiber(void) {
   say("fiber\n");
 }
 
+// What the recorder offers; 0 without it.
+struct Recorder {
+  void (*start)(void), (*stop)(void), (*flush)(void);
+  int (*snapshot)(const char*), (*reset)(void);
+  void* (*profile_new)(const char*);
+  void* (*profile_with)(void*);
+};
+static struct Recorder find_recorder(void) {
+  struct Recorder found = {0};
+  *(void**)&found.start = dlsym(RTLD_DEFAULT, "fbleprof_start");
+  *(void**)&found.stop = dlsym(RTLD_DEFAULT, "fbleprof_stop");
+  *(void**)&found.flush = dlsym(RTLD_DEFAULT, "fbleprof_flush");
+  *(void**)&found.snapshot = dlsym(RTLD_DEFAULT, "fbleprof_snapshot");
+  *(void**)&found.reset = dlsym(RTLD_DEFAULT, "fbleprof_reset");
+  *(void**)&found.profile_new = dlsym(RTLD_DEFAULT, "fbleprof_profile_new");
+  *(void**)&found.profile_with = dlsym(RTLD_DEFAULT, "fbleprof_profile_with");
+  return found;
+}
+static void use(const struct Recorder* recorder) {
+  if (!recorder->start) return;
+  recorder->stop();
+  recorder->start();
+  recorder->flush();
+  recorder->snapshot("confined");
+  void* before = recorder->profile_with(recorder->profile_new("confined"));
+  counted();
+  recorder->profile_with(before);
+  recorder->reset();
+}
+
 static volatile int ticks;
 static void on_tick(union sigval unused) {
   (void)unused;
@@ -184,6 +216,10 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "fiber")) allowed[count++] = SYS_rt_sigprocmask;
   ALLOW(of_others);
   if (!strcmp(how, "close")) allowed[count++] = SYS_close;
+  const int of_unloading[] = {SYS_munmap, SYS_mprotect, SYS_futex, SYS_close, SYS_brk};
+  if (!strcmp(how, "unload")) ALLOW(of_unloading);
+  const int of_children[] = {SYS_fork, SYS_wait4, SYS_kill};
+  if (!strcmp(how, "unnoticed-child")) ALLOW(of_children);
   allowed[count] = -1;
 
   if (!strcmp(how, "refused")) return refused();
@@ -226,6 +262,8 @@ int main(int argc, char** argv) {
   of_fiber.uc_link = &of_main;
   makecontext(&of_fiber, runs_in_fiber, 0);
   for (int i = 0; i < 3000; ++i) counted();
+  void* library = dlopen("libresolv.so.2", RTLD_NOW);
+  const struct Recorder recorder = find_recorder();
   fflush(stdout);
   confine(!strcmp(how, "mask") ? SECCOMP_RET_ALLOW : verdict, allowed);
   for (int i = 0; i < 3000; ++i) counted();
@@ -286,6 +324,16 @@ int main(int argc, char** argv) {
   if (is_of(how, kThreads)) {
     may_go = 1;
     if (pthread_join(thread, &result) == 0 && result == ends) say("joined\n");
+  }
+  if (!strcmp(how, "unload")) say(dlclose(library) == 0 ? "unloaded\n" : "not unloaded\n");
+  if (!strcmp(how, "api")) use(&recorder);
+  if (!strcmp(how, "unnoticed-child")) {
+    long child;
+    __asm__ volatile("syscall" : "=a"(child) : "a"(SYS_fork) : "rcx", "r11", "memory");
+    if (child == 0) _exit(5);
+    syscall(SYS_wait4, child, NULL, 0, NULL);
+    counted();
+    kill(self, SIGKILL);
   }
   if (!strcmp(how, "close")) {
     close(ends[0]);
