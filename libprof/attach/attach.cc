@@ -1,5 +1,6 @@
 #include "attach/attach.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -36,7 +37,9 @@ class Library {
     // The loader opens the copy by its name there.
     if (access(path_from_outside(pid, "/proc/version").c_str(), F_OK) != 0) return;
     if (!thread_.write(thread_.text(), kLibrary, sizeof kLibrary)) return;
-    fd_ = thread_.system_call(SYS_memfd_create, thread_.text(), MFD_CLOEXEC);
+    const long made = thread_.system_call(SYS_memfd_create, thread_.text(), MFD_CLOEXEC);
+    if (made < 0) return;
+    fd_ = made > STDERR_FILENO ? made : beyond_standard_descriptors(made);
     if (fd_ < 0) return;
     const std::string own = "/fd/" + std::to_string(fd_);
     std::ifstream in(path, std::ios::binary);
@@ -53,6 +56,14 @@ class Library {
   const std::string& name() const { return name_; }
 
  private:
+  // The process may have closed some of them, and its other threads print all the same.
+  long beyond_standard_descriptors(long made) {
+    const auto fd = static_cast<std::uint64_t>(made);
+    const long moved = thread_.system_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    thread_.system_call(SYS_close, fd);
+    return moved;
+  }
+
   BorrowedThread& thread_;
   long fd_ = -1;
   std::string name_;

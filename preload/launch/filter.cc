@@ -28,21 +28,6 @@ std::string hash_of(const std::string& text) {
   return digits;
 }
 
-// A pipe beyond the three standard descriptors, which the program may have closed.
-bool make_pipe(int (&ends)[2]) {
-  int made[2];
-  if (pipe2(made, O_CLOEXEC) != 0) return false;
-  for (int i = 0; i < 2; ++i) {
-    ends[i] = fcntl(made[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    close(made[i]);
-  }
-  if (ends[0] >= 0 && ends[1] >= 0) return true;
-  for (const int end : ends) {
-    if (end >= 0) close(end);
-  }
-  return false;
-}
-
 // Runs the report for `fble-prof-report --left-out FILTER FILE MODULE ...`. Returns its first
 // complaint, or why it could not run, or "".
 std::string run_report(const std::string& report, const std::string& filter,
@@ -53,7 +38,8 @@ std::string run_report(const std::string& report, const std::string& filter,
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   int ends[2];
-  if (!make_pipe(ends)) return std::string("no pipe for ") + report + ": " + std::strerror(errno);
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return std::string("no pipe for ") + report + ": " + std::strerror(errno);
   const pid_t child = fork();
   if (child == 0) {
     unsetenv("LD_PRELOAD");

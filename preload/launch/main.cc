@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/standard_descriptors.h"
 #include "launch/adapters.h"
 #include "launch/attach_command.h"
 #include "launch/ctl.h"
@@ -126,6 +127,7 @@ int run_and_wait(const std::function<int()>& become_program, const std::string& 
 }  // namespace
 
 int main(int argc, char** argv) {
+  fbleprof::reserve_standard_descriptors();
   if (argc > 1 && std::string_view(argv[1]) == "push") return become_push(argv);
   expect_children();
   if (argc > 1 && std::string_view(argv[1]) == "ctl") return control({argv + 2, argv + argc});

@@ -78,8 +78,7 @@ void put_names_into(const std::vector<std::string>& files) {
   const pid_t child = fork();
   if (child == 0) {
     unsetenv("LD_PRELOAD");
-    // Stdout belongs to the program. If it is closed, the descriptor is stdout already, so it stays
-    // open in the report.
+    // Stdout belongs to the program.
     const int nowhere = open("/dev/null", O_WRONLY);
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
     execv(report.c_str(), argv.data());

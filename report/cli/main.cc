@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/big_arrays.h"
+#include "base/standard_descriptors.h"
 #include "report/cli/left_out.h"
 #include "report/cli/options.h"
 #include "report/cli/output.h"
@@ -76,6 +77,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  fbleprof::reserve_standard_descriptors();
   // A closed pipe is noticed when writing, not by a signal in the middle of work.
   std::signal(SIGPIPE, SIG_IGN);
   fbleprof::keep_freed_memory();

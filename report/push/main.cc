@@ -7,6 +7,7 @@
 #include <exception>
 #include <thread>
 
+#include "base/standard_descriptors.h"
 #include "report/push/otlp_answer.h"
 #include "report/push/post.h"
 #include "report/push/push.h"
@@ -97,6 +98,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  fbleprof::reserve_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return run(argc, argv);

@@ -197,9 +197,10 @@ begin "a process that sees other files"
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   cp "$PROGRAMS/phases.plain" "$dir/phases"
   cp "$PROGRAMS/refusing.plain" "$dir/refusing"
-  # Its memory file must be close-on-exec: memfd_create without flags is refused.
+  # Its memory file must be close-on-exec: memfd_create without flags is refused. And it must not
+  # take the place of a closed stderr.
   started unshare -m sh -c "mount -t tmpfs none '$(dirname "$LIB")' &&
-    exec '$dir/refusing' 319/1/0=22 -- '$dir/phases' 60 sleep"
+    exec '$dir/refusing' 319/1/0=22 -- '$dir/phases' 60 sleep 2>&-"
   sleep 0.3
   attach -o "$profile" "$pid"
   sleep 0.3

@@ -134,6 +134,20 @@ wait "$pid"
 verified "$profile"
 check "the newest two are kept" "$(in_raw '^snapshot .*reason=1 is_complete=1')" = 2
 
+begin "without stdin, stdout and stderr"
+in_background sleep 3
+"$FBLE_PROF" ctl "$profile" snapshot first <&-
+"$FBLE_PROF" ctl "$profile" status >&- 2>/dev/null
+"$FBLE_PROF" ctl "$profile" stop 2>&-
+ctl status >/dev/null || fail "what cannot be said is written into the profile"
+"$FBLE_PROF" ctl "$profile" jump <&- >&- 2>&-
+check "wrong usage" $? = 2
+wait "$pid" || fail "the program ended with $?"
+verified "$profile"
+"$REPORT" --export folded "$profile" >"$dir/shown"
+"$REPORT" --export folded --output "$dir/written" "$profile" <&- >&- 2>&- || fail "no report: $?"
+cmp "$dir/shown" "$dir/written" || fail "the report differs"
+
 begin "a program that becomes another one while ctl waits for it"
 cat >"$dir/waits.c" <<'END'
 #include <fcntl.h>

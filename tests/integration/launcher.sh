@@ -34,6 +34,12 @@ lines 0
 status 143 -o a.out sh -c 'kill -TERM $$' # bash's word for death by SIGTERM
 expect 'arguments' '-r --out a b' "$("$FBLE_PROF" -o a.out echo -r --out 'a b')"
 expect 'stdin' 'hello' "$(echo hello | "$FBLE_PROF" -o a.out cat)"
+for options in '' --names '--only x*' '--exact --runs 2'; do
+  # shellcheck disable=SC2016,SC2086 # the program's own variables; words
+  "$FBLE_PROF" -o a.out $options sh -c 'for n in 0 1 2; do [ ! -e /proc/$$/fd/$n ] || exit 1; done' \
+    <&- >&- 2>&-
+  expect "what is closed stays so, ${options:-without options}" 0 $?
+done
 printf 'echo no first line\n' >script
 chmod +x script
 expect 'a script without #!' 'no first line' "$("$FBLE_PROF" -o a.out ./script)"
