@@ -19,6 +19,28 @@ namespace {
 // Between segments of code. Linkers leave up to a large page, and we keep notes on each address.
 constexpr Address kMostGap = 16 << 20;
 
+// Whether `mark` is in the name, with a right rest behind it.
+bool has_mark(std::string_view name, std::string_view mark, bool (*is_right)(std::string_view)) {
+  for (std::size_t at = 0; (at = name.find(mark, at)) != std::string_view::npos;) {
+    at += mark.size();
+    if (is_right(name.substr(at))) return true;
+  }
+  return false;
+}
+
+// As gcc (`f.cold`) and clang (`f.__part.1`) name them. Clang's `f.cold.1` is a function: it
+// differs by being called. Other names may contain the same (`db.coldLoad`, and Rust's `..cold..`
+// for a module).
+bool is_name_of_part(std::string_view name) {
+  return has_mark(name, ".cold",
+                  [](std::string_view rest) {
+                    return rest.empty() || (rest[0] == '.' && !rest.starts_with(".."));
+                  }) ||
+         has_mark(name, ".__part.", [](std::string_view rest) {
+           return !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+         });
+}
+
 }  // namespace
 
 ElfImage::~ElfImage() {
@@ -119,16 +141,13 @@ bool ElfImage::names(std::string_view function) const {
   return std::string_view(strings, bytes).find(whole) != std::string_view::npos;
 }
 
-// As gcc (`f.cold`) and clang (`f.__part.1`) name them. Clang's `f.cold.1` is a function: it
-// differs by being called.
 bool ElfImage::is_name_of_part(const Elf64_Shdr& names, std::uint64_t at) const {
   if (names.sh_offset > size_ || names.sh_size > size_ - names.sh_offset || at >= names.sh_size) {
     return false;
   }
   const auto* name = reinterpret_cast<const char*>(file_ + names.sh_offset + at);
   const std::string_view text(name, strnlen(name, names.sh_size - at));
-  return text.find(".cold") != std::string_view::npos ||
-         text.find(".__part.") != std::string_view::npos;
+  return rewrite::is_name_of_part(text);
 }
 
 void ElfImage::read_symbols(const Elf64_Shdr& section, const Elf64_Shdr& names,

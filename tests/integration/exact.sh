@@ -189,6 +189,25 @@ check "calls of less" "$(entered less)" = 1
 check "what is called through a pointer has a lower bound" "$("$REPORT" --coverage "$profile" |
   grep -c 'calls through pointers are not counted.* less$')" = 1
 
+begin "functions whose names are like those of parts"
+exactly
+cat >"$dir/names.c" <<'END'
+int cold(int) __asm__("db.coldLoad"), part(int) __asm__("db.__part.load");
+__attribute__((noipa)) int cold(int n) { return 3 * n + 1; }
+__attribute__((noipa)) int part(int n) { return 5 * n + 1; }
+int (*volatile first)(int) = cold, (*volatile second)(int) = part;
+int main(void) {
+  int sum = 0;
+  for (int i = 0; i < 1000; ++i) sum += first(i) + second(i);
+  return sum == 1;
+}
+END
+gcc -O1 "$dir/names.c" -o "$dir/names" || fail "names was not built"
+same "$dir/names"
+for function in db.coldLoad db.__part.load; do
+  check "calls of $function" "$(entered $function)" = 1000
+done
+
 begin "a forked child knows what is not counted"
 exactly
 same "$PROGRAMS/exact_entries.plain" fork

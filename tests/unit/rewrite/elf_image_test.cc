@@ -21,7 +21,7 @@ namespace {
 struct Library {
   Elf64_Ehdr header{};
   std::vector<Elf64_Phdr> parts;
-  Elf64_Shdr section{};
+  Elf64_Shdr section{}, other_section{};
   Elf64_Dyn dynamic[6]{};
   char names[32] = "\0wanted\0other";
   Elf64_Sym symbols[2]{};
@@ -29,7 +29,7 @@ struct Library {
 
   static constexpr std::size_t kParts = 16;
   static constexpr std::size_t kData = sizeof(Elf64_Ehdr) + kParts * sizeof(Elf64_Phdr);
-  static constexpr std::size_t kSection = kData, kDynamic = kSection + sizeof section,
+  static constexpr std::size_t kSection = kData, kDynamic = kSection + 2 * sizeof section,
                                kNames = kDynamic + sizeof dynamic, kSymbols = kNames + sizeof names,
                                kCode = kSymbols + sizeof symbols, kEnd = kCode + sizeof code;
 
@@ -68,6 +68,7 @@ struct Library {
     put(0, &head, sizeof head);
     put(sizeof head, parts.data(), std::min(parts.size(), kParts) * sizeof(Elf64_Phdr));
     put(kSection, &section, sizeof section);
+    put(kSection + sizeof section, &other_section, sizeof other_section);
     put(kDynamic, dynamic, sizeof dynamic);
     put(kNames, names, sizeof names);
     put(kSymbols, symbols, sizeof symbols);
@@ -118,6 +119,30 @@ TEST_F(ElfImageTest, WithoutSectionsTheDynamicSymbolsAreKnown) {
   ElfImage image;
   ASSERT_EQ(image.open(file_with(library.bytes())), "");
   EXPECT_EQ(image.symbols().size(), 1u);
+}
+
+TEST_F(ElfImageTest, PartsOfFunctionsAreKnownByTheEndOfTheirNames) {
+  const auto is_part = [this](std::string_view name) {
+    Library library;
+    library.header.e_shnum = 2;
+    library.other_section = {
+        .sh_type = SHT_STRTAB, .sh_offset = Library::kNames, .sh_size = sizeof library.names};
+    library.section.sh_link = 1;
+    std::memset(library.names, 0, sizeof library.names);
+    name.copy(library.names + 1, sizeof library.names - 2);
+    library.symbols[1].st_name = 1;
+    ElfImage image;
+    EXPECT_EQ(image.open(file_with(library.bytes())), "");
+    return image.symbols().at(0).is_part;
+  };
+  for (const char* name : {"f.cold", "f.cold.12", "f.constprop.0.cold", "db.coldLoad.cold",
+                           "f.__part.3", "f.__part.x.__part.1"}) {
+    EXPECT_TRUE(is_part(name)) << name;
+  }
+  for (const char* name : {"f", "cold", "db.coldLoad", "x..cold_storage..Y", "x..cold..Y",
+                           "db.__part.load", "f.__part."}) {
+    EXPECT_FALSE(is_part(name)) << name;
+  }
 }
 
 TEST_F(ElfImageTest, WhatIsNoLibraryIsRefused) {
