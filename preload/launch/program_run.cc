@@ -14,6 +14,8 @@ namespace fbleprof::launch {
 namespace {
 
 volatile pid_t g_program = 0;
+// The signal by which somebody told us to end.
+volatile sig_atomic_t g_told_by = 0;
 
 // Whether the program needs this signal from us. Nobody can see whether a process sent a signal to
 // us alone or to our process group, in which the program got it already; then it gets it twice.
@@ -27,8 +29,16 @@ bool is_for_program(int signal, const siginfo_t& info) {
   return info.si_pid != g_program && info.si_pid != getpid();
 }
 
+// A terminal's ^C may be meant for the program alone.
+bool tells_us_to_end(int signal, const siginfo_t& info) {
+  const bool is_to_end =
+      signal == SIGTERM || signal == SIGHUP || signal == SIGINT || signal == SIGQUIT;
+  return is_to_end && info.si_code <= 0 && is_for_program(signal, info);
+}
+
 void pass_on(int signal, siginfo_t* info, void*) {
   const int saved = errno;
+  if (tells_us_to_end(signal, *info)) g_told_by = signal;
   if (g_program > 0 && is_for_program(signal, *info)) {
     if (info->si_code == SI_QUEUE) {
       sigqueue(g_program, signal, info->si_value);
@@ -113,6 +123,8 @@ ProgramRun run_program(const std::function<int()>& become_program,
     return {};
   }
   g_program = child;
+  // It came when there was no program that could get it.
+  if (g_told_by != 0) kill(child, g_told_by);
   // Only after the fork: the child, and the program that it becomes, keep the signals' actions.
   prepare_signals();
   // Its threads must leave all signals to this one.
@@ -124,6 +136,8 @@ ProgramRun run_program(const std::function<int()>& become_program,
   for (const int signal : kOfTerminal) ::signal(signal, SIG_IGN);
   return {child, status};
 }
+
+bool was_told_to_end() { return g_told_by != 0; }
 
 int leave_like(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);

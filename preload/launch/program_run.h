@@ -26,6 +26,9 @@ void give_back_child_signal();
 // Waits for the end of a child process; returns its status, as of waitpid.
 int wait_for(pid_t child);
 
+// Whether somebody told us to end, during a run or since: by a signal that no terminal sent.
+bool was_told_to_end();
+
 // The exit status after a run. If a signal ended the program, it ends this process, too.
 int leave_like(int status);
 

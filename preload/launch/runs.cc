@@ -265,7 +265,8 @@ int run_twice(const TwoRuns& runs) {
     tell(std::string("cannot fork: ") + std::strerror(errno));
     return runs.become_program();
   }
-  if (WIFSIGNALED(plain.status)) {
+  // A program may end as usual when it is told to. Who did that does not expect another run.
+  if (WIFSIGNALED(plain.status) || was_told_to_end()) {
     tell("the sampled run was ended by a signal, and no other follows: its profile is " +
          plain_out);
     put_names(runs);

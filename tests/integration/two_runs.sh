@@ -134,6 +134,17 @@ cd "$dir" || exit 1
 { twice sh -c 'kill -TERM $$'; } 2>/dev/null
 check "the signal" $? = 143
 check "there was one run" "$(grep -c 'no other follows' err)" = 1
+# shellcheck disable=SC2016 # the program's own variable
+twice sh -c 'trap "exit 0" TERM; echo begun >>runs; while :; do sleep 0.1; done' &
+runs=$!
+for _ in $(seq 100); do [ -s runs ] && break; sleep 0.1; done
+timeout 10 pkill -TERM -P "$runs" -x fble-prof
+for _ in $(seq 100); do kill -0 "$runs" 2>/dev/null || break; sleep 0.1; done
+kill -0 "$runs" 2>/dev/null && { fail "another run follows"; pkill -KILL -P "$runs"; }
+wait "$runs"
+check "a program that is told to end, and ends as usual" $? = 0
+check "there was one run" "$(wc -l <runs)" = 1
+check "it says so" "$(grep -c 'no other follows' err)" = 1
 echo "one line" >input
 check "input, twice" "$("$FBLE_PROF" --exact=program --runs 2 -o "$profile" cat <input 2>err)" = "one line"
 echo piped | twice cat
