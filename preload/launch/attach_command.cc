@@ -111,35 +111,45 @@ std::string fault_of(const Request& request) {
 // only it knows when that is; the functions then call no hook.
 bool is_ended_by_us(const Request& request) { return is_exact(request) && !starts_off(request); }
 
+// The profile's name, as the process or this one sees it.
+std::string out_of(const Request& request, pid_t pid) {
+  const std::string out = value_of(request, "FBLEPROF_OUT");
+  if (!out.empty()) return out;
+  return attach::has_own_files(pid) ? "/tmp/mlmon.out." + std::to_string(pid) : "mlmon.out";
+}
+
 // The directory's name is no template.
 std::string in_current_directory(const std::string& out) {
   if (std::filesystem::path(out).is_absolute()) return out;
+  std::error_code failure;
   std::string path;
-  for (const char c : std::filesystem::current_path().string())
+  for (const char c : std::filesystem::current_path(failure).string())
     path += c == '%' ? "%%" : std::string(1, c);
   return path + "/" + out;
+}
+
+// Why in_current_directory() cannot say where the profile is to be; empty if it can.
+std::string fault_of_directory(const Request& request, pid_t pid) {
+  if (std::filesystem::path(out_of(request, pid)).is_absolute()) return {};
+  std::error_code failure;
+  (void)std::filesystem::current_path(failure);
+  return failure ? "current directory: " + failure.message() + "; name the profile by --out /..."
+                 : std::string();
 }
 
 // The settings for the recorder, with the file's name as the process sees it.
 std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   std::vector<std::string> settings;
-  std::string out;
   for (const auto& [variable, value] : request.environment) {
-    if (variable == "FBLEPROF_OUT") {
-      out = value;
-    } else if (variable != "FBLEPROF_EXACT" && variable != "FBLEPROF_DELAY" &&
-               !(variable == "FBLEPROF_DURATION" && is_ended_by_us(request))) {
+    if (variable != "FBLEPROF_OUT" && variable != "FBLEPROF_EXACT" &&
+        variable != "FBLEPROF_DELAY" &&
+        !(variable == "FBLEPROF_DURATION" && is_ended_by_us(request))) {
       settings.push_back(variable + "=" + value);
     }
   }
-  if (out.empty() && attach::has_own_files(pid)) {
-    out = "/tmp/mlmon.out." + std::to_string(pid);
-  } else if (out.empty()) {
-    out = "mlmon.out";
-  }
   // Until the recorder knows what is left out, and libc's calls lead to it, it must not record.
   if (!starts_off(request)) settings.push_back("FBLEPROF_START=off");
-  settings.push_back("FBLEPROF_OUT=" + in_current_directory(out));
+  settings.push_back("FBLEPROF_OUT=" + in_current_directory(out_of(request, pid)));
   return settings;
 }
 
@@ -273,6 +283,9 @@ bool ends_now(pid_t pid) {
 }
 
 int start(const Request& request, pid_t pid, const std::string& library) {
+  if (const std::string fault = fault_of_directory(request, pid); !fault.empty()) {
+    return give_up(kWrongUse, fault);
+  }
   const bool was_there = !attach::has_ended(pid);
   auto recorder = attach::find_recorder(pid, library);
   // An earlier attach may have failed after it loaded the recorder.
@@ -354,6 +367,9 @@ int attach(const std::vector<std::string>& words) {
   }
   if (const auto delay = read_time(value_of(request, "FBLEPROF_DELAY"))) {
     // What can be wrong is said before the wait.
+    if (const std::string fault = fault_of_directory(request, *pid); !fault.empty()) {
+      return give_up(kWrongUse, fault);
+    }
     const auto recorder = attach::find_recorder(*pid, library);
     if (!recorder) return give_up(kRefused, recorder.error().line());
     if (wait_for_end(*pid, *delay) == Waited::kUntilSignal) return 0;

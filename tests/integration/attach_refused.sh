@@ -193,3 +193,21 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   touch "$dir/stop"
   ended
 fi
+
+begin "the current directory is gone"
+started "$PROGRAMS/phases.plain" 60 sleep
+mkdir "$dir/gone"
+cd "$dir/gone" || exit 1
+rmdir "$dir/gone"
+for options in '' '--delay 100ms'; do
+  # shellcheck disable=SC2086 # words
+  launcher_refuses 2 "current directory: No such file" attach $options "$pid"
+done
+lacks_text libfbleprof "/proc/$pid/maps" || fail "the process was changed"
+attach -o "$profile" "$pid"
+launcher_refuses 2 "current directory: No such file" attach "$pid"
+detach "$pid"
+cd "$work" || exit 1
+touch "$dir/stop"
+ended
+verified "$profile"
