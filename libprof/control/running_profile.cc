@@ -151,10 +151,16 @@ Result<Header> read_header(const std::string& path, int fd) {
   return header;
 }
 
+// Whether the process was killed, and its parent has not waited for it. A main thread alone can
+// have ended, too.
+bool is_dead(pid_t pid) {
+  return status_field(pid, "State").starts_with('Z') && threads_of(pid).size() <= 1;
+}
+
 // Whether the process, 0 if it cannot be seen, still writes the profile.
 bool is_running(const Header& header, pid_t pid) {
   if (header.state != format::State::kLive) return false;
-  if (pid != 0) return start_ticks(pid) == header.process_start_ticks;
+  if (pid != 0) return start_ticks(pid) == header.process_start_ticks && !is_dead(pid);
   // A process in another namespace may run even if it cannot be seen.
   return header.pid_namespace != 0 && header.pid_namespace != own_pid_namespace();
 }
@@ -164,9 +170,7 @@ bool is_running(const Header& header, pid_t pid) {
 bool has_ended(const Header& header) {
   const pid_t pid = process_of(header);
   if (pid == 0) return header.pid_namespace == 0 || header.pid_namespace == own_pid_namespace();
-  if (start_ticks(pid) == 0) return true;
-  // Its parent may not have waited for it. A main thread alone can have ended, too.
-  return status_field(pid, "State").starts_with('Z') && threads_of(pid).size() <= 1;
+  return start_ticks(pid) == 0 || is_dead(pid);
 }
 
 Result<Header> RunningProfile::header_of(const std::string& path) {

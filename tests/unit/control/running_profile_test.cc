@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -147,6 +148,23 @@ TEST_F(RunningProfileTest, AProgramThatDoesNotRunIsRefused) {
   header = own_header();
   header.process_start_ticks += 1;  // its pid is another's now
   EXPECT_EQ(fault_of(header), "its program was killed");
+}
+
+TEST_F(RunningProfileTest, AKilledProgramThatNobodyWaitedForHasEnded) {
+  const pid_t child = fork();
+  if (child == 0) pause();
+  Header header = own_header();
+  header.pid = static_cast<std::uint32_t>(child);
+  header.process_start_ticks = start_ticks(child);
+  EXPECT_EQ(fault_of(header), "none");
+  auto profile = RunningProfile::open(file_with(header));
+  ASSERT_TRUE(profile.ok());
+  kill(child, SIGKILL);
+  siginfo_t info;
+  waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  EXPECT_EQ(fault_of(header), "its program was killed");
+  EXPECT_FALSE(profile->is_running());
+  waitpid(child, nullptr, 0);
 }
 
 TEST_F(RunningProfileTest, SizesThatCannotBeAreDamage) {
