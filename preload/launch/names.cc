@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 
 #include "control/running_profile.h"
 #include "format/format.h"
@@ -68,8 +69,9 @@ std::string report_path() {
                                                                                : report.string();
 }
 
-void put_names_into(const std::vector<std::string>& files) {
-  const std::string report = report_path();
+namespace {
+
+void run_report(const std::string& report, std::span<const std::string> files) {
   std::vector<std::string> words = {report, "--pack", "--tolerant"};
   words.insert(words.end(), files.begin(), files.end());
   std::vector<char*> argv;
@@ -86,6 +88,18 @@ void put_names_into(const std::vector<std::string>& files) {
     _exit(1);
   }
   if (child > 0) wait_for(child);
+}
+
+}  // namespace
+
+void put_names_into(const std::vector<std::string>& files) {
+  // The kernel limits the length of a command line.
+  constexpr std::size_t kAtOnce = 200;
+  const std::string report = report_path();
+  const std::span<const std::string> all(files);
+  for (std::size_t i = 0; i < all.size(); i += kAtOnce) {
+    run_report(report, all.subspan(i, std::min(kAtOnce, all.size() - i)));
+  }
 }
 
 }  // namespace fbleprof::launch

@@ -170,6 +170,13 @@ expect 'a wrong filter without stderr' 2 $?
 "$tool" -o names.out --names true 2>err
 expect 'names without the report: status' 0 $?
 grep -q 'names: .*fble-prof-report: No such file' err || expect 'the reason' 'no report' "$(cat err)"
+printf '#!/bin/sh\necho $# >>report.calls\n' >bin/fble-prof-report
+chmod +x bin/fble-prof-report
+# shellcheck disable=SC2016 # the program's own variables
+"$tool" -o many.out --names sh -c 'unset LD_PRELOAD
+  for n in $(seq 250); do head -c 4096 "$FBLEPROF_OUT" >"$FBLEPROF_OUT.$n"; done'
+expect 'names for many profiles, some at once' '202 2' "$(head -n 1 report.calls) $(wc -l <report.calls)"
+rm bin/fble-prof-report report.calls many.out*
 "$tool" -o python.out /bin/sh -c 'exit 3' 2>err
 expect 'adapters are not needed' 3 $?
 cp bin/* 'with blank'
