@@ -39,12 +39,17 @@ class Pause {
 };
 
 Status take_windows(RunningProfile& profile, const Windows& windows, Pause& pause) {
-  auto next = std::chrono::steady_clock::now();
-  while (pause.wait_until(next += windows.every)) {
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  auto next = now() + windows.every;
+  while (pause.wait_until(next)) {
     if (!profile.is_running()) return std::nullopt;
     if (Status failure = profile.periodic_snapshot(windows.most)) {
       return profile.is_running() ? failure : std::nullopt;
     }
+    next += windows.every;
+    // What was missed, while we were stopped or a snapshot took long, is not made up for: snapshots
+    // of one moment would replace those of others.
+    if (next < now()) next = now() + windows.every;
   }
   return std::nullopt;
 }

@@ -134,6 +134,20 @@ wait "$pid"
 verified "$profile"
 check "the newest two are kept" "$(in_raw '^snapshot .*reason=1 is_complete=1')" = 2
 
+begin "windows that were missed are not made up for"
+in_background "$PROGRAMS/phases.plain" 60
+"$FBLE_PROF" ctl "$profile" windows 200ms,5 &
+taker=$!
+sleep 1.1
+kill -STOP "$taker"
+sleep 2
+kill -CONT "$taker"
+sleep 0.3
+check "those from before are kept" "$(ctl status | sed -n 's/^snapshot *at \([0-9.]*\)\(m*\)s .*/\1 \2/p' |
+  awk '{ at[NR] = $2 == "m" ? $1 / 1000 : $1 } END { print (NR == 5 && at[5] - at[1] > 1.5) }')" = 1
+end_of_run
+wait "$taker"
+
 begin "without stdin, stdout and stderr"
 in_background sleep 3
 "$FBLE_PROF" ctl "$profile" snapshot first <&-
