@@ -70,20 +70,22 @@ std::string command_line(const RunningProfile& profile) {
 int show_status(const RunningProfile& profile) {
   const format::Header& header = profile.header();
   constexpr double kMiB = 1 << 20;
-  std::printf("recording  %s\n", header.is_recording != 0 ? "on" : "off");
-  std::printf("program    %s (pid %u), profile begun %s ago\n", command_line(profile).c_str(),
-              header.pid, time_text(std::chrono::nanoseconds(profile.elapsed_ns())).c_str());
-  std::printf("profile    %.1f MiB of %.0f MiB, %llu contexts\n",
-              static_cast<double>(header.used_bytes) / kMiB,
-              static_cast<double>(header.cap_bytes) / kMiB,
-              static_cast<unsigned long long>(header.node_count));
-  const auto snapshots = profile.snapshots();
-  for (const control::KeptSnapshot& each : snapshots) {
-    std::printf(
-        "snapshot   at %s%s%s (%s)\n", time_text(std::chrono::nanoseconds(each.time_ns)).c_str(),
-        each.name.empty() ? "" : ": ", printable(each.name).c_str(), reason_text(each.reason));
+  char sizes[128];
+  std::snprintf(sizes, sizeof sizes, "%.1f MiB of %.0f MiB, %llu contexts",
+                static_cast<double>(header.used_bytes) / kMiB,
+                static_cast<double>(header.cap_bytes) / kMiB,
+                static_cast<unsigned long long>(header.node_count));
+  std::string text = std::string("recording  ") + (header.is_recording != 0 ? "on" : "off") +
+                     "\nprogram    " + command_line(profile) + " (pid " +
+                     std::to_string(header.pid) + "), profile begun " +
+                     time_text(std::chrono::nanoseconds(profile.elapsed_ns())) +
+                     " ago\nprofile    " + sizes + "\n";
+  for (const control::KeptSnapshot& each : profile.snapshots()) {
+    text += "snapshot   at " + time_text(std::chrono::nanoseconds(each.time_ns)) +
+            (each.name.empty() ? "" : ": ") + printable(each.name) + " (" +
+            reason_text(each.reason) + ")\n";
   }
-  return 0;
+  return print(text);
 }
 
 int set_recording(RunningProfile& profile, bool on) {

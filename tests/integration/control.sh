@@ -72,6 +72,11 @@ does snapshot before
 does snapshot $'red \e[31m, \u009b31m'
 ctl status | lacks_text "$(printf '[\033\302\233]')" || fail "a name reaches the terminal"
 check "a control character is shown" "$(ctl status | grep -c 'red ?\[31m, ?31m')" = 1
+if [ -c /dev/full ]; then
+  launcher_says=$(ctl status 2>&1 >/dev/full)
+  check "a status that cannot be written" $? = 2
+  check "it says so" "$launcher_says" = "fble-prof: stdout: No space left on device"
+fi
 check "a name has one snapshot" "$(ctl status | grep -c '^snapshot.*: before (asked for)')" = 1
 check "there are two" "$(ctl status | grep -c '^snapshot')" = 3
 end_of_run
