@@ -372,7 +372,10 @@ int attach(const std::vector<std::string>& words) {
     }
     const auto recorder = attach::find_recorder(*pid, library);
     if (!recorder) return give_up(kRefused, recorder.error().line());
-    if (wait_for_end(*pid, *delay) == Waited::kUntilSignal) return 0;
+    if (wait_for_end(*pid, *delay) == Waited::kUntilSignal) {
+      return give_up(kRefused, "interrupted in the delay: process " + std::to_string(*pid) +
+                                   " is not recorded");
+    }
   }
   if (const int status = start(request, *pid, library)) return status;
   const auto duration = read_time(value_of(request, "FBLEPROF_DURATION"));

@@ -311,7 +311,10 @@ check "then calls are counted" "$(counted step)" -gt 0
 long=$!
 sleep 0.3
 kill -INT $long
-wait $long || fail "attach ended with $?: $(cat "$dir/long.err")"
+wait $long
+check "an interrupted delay is no success" $? = 1
+check "it says so" "$(cat "$dir/long.err")" = \
+  "fble-prof: interrupted in the delay: process $pid is not recorded"
 for point in $points; do touch "$dir/$point"; done
 said "^stop"
 ended
