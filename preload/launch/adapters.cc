@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "launch/options.h"
 #include "launch/target.h"
 
 namespace fbleprof::launch {
@@ -30,9 +31,10 @@ constexpr Known kKnown[] = {
 // As a whole name in the table of symbol names.
 constexpr std::string_view kMcount{"\0mcount", 8};
 
-bool is_off(const char* variable) {
+// An adapter is on if nobody says otherwise.
+bool is_unwanted(const char* variable) {
   const char* value = std::getenv(variable);
-  return value != nullptr && std::string_view(value) == "off";
+  return value != nullptr && *value != 0 && is_off(value);
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ Adapters adapters_for(const std::string& path, const char* search_path,
   Adapters adapters;
   const std::string program = program_of(path, search_path);
   for (const Known& known : kKnown) {
-    if (is_off(known.variable) || !names_symbol(program, known.symbol)) continue;
+    if (is_unwanted(known.variable) || !names_symbol(program, known.symbol)) continue;
     if (!adapters.libraries.empty() && adapters.libraries.back().ends_with(known.library)) continue;
     if (holds_text(program, {known.unsupported, "__fentry__", kMcount, "__cyg_profile_func_enter"}))
       continue;

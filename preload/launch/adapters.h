@@ -14,7 +14,7 @@ struct Adapters {
 };
 
 // The adapters for the program at `path`, or for the program that runs the script there. None if
-// the adapter's variable (FBLEPROF_LUA) is "off", or if the program has its own hooks: an adapter's
+// the adapter's variable (FBLEPROF_LUA) is off, or if the program has its own hooks: an adapter's
 // blocks would end with the runtime's function that called the adapter. `recorder` is
 // libfbleprof.so's path.
 Adapters adapters_for(const std::string& path, const char* search_path,

@@ -2,22 +2,25 @@
 
 #include <unistd.h>
 
-#include <filesystem>
 #include <string_view>
 
 #include "launch_paths.h"
 
 namespace fbleprof::launch {
 
+std::filesystem::path folder_of_tools() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
+}
+
 std::string find_library() {
   std::error_code failure;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure) return {};
+  const std::filesystem::path tools = folder_of_tools();
+  if (tools.empty()) return {};
   // launch_paths.h is generated: it has the path from the installed programs to the installed
   // libraries, and from this program to the library in the build tree.
   for (const char* way : {kLibraryWhenInstalled, kLibraryWhenBuilt}) {
-    const std::filesystem::path library =
-        std::filesystem::canonical(self.parent_path() / way, failure);
+    const std::filesystem::path library = std::filesystem::canonical(tools / way, failure);
     if (!failure && access(library.c_str(), R_OK) == 0) return library.string();
   }
   return {};

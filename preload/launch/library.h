@@ -1,9 +1,13 @@
 // Where libfbleprof.so is, and how it gets into LD_PRELOAD.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace fbleprof::launch {
+
+// The folder of this program, and of the others that are installed with it. Empty without /proc.
+std::filesystem::path folder_of_tools();
 
 // The recorder's path, relative to fble-prof itself: as installed, or as built. "" if the recorder
 // is in neither place.

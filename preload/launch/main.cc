@@ -100,9 +100,7 @@ void allow_asan_behind_us() {
 // `fble-prof push ...` is a separate program, installed beside this one, because this one must not
 // depend on code that reads profiles. `fble-prof -- push` runs a program that is called push.
 int become_push(char** argv) {
-  std::error_code failure;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  const std::string push = (self.parent_path() / "fble-prof-push").string();
+  const std::string push = (folder_of_tools() / "fble-prof-push").string();
   execv(push.c_str(), argv + 1);
   return give_up(kCannotRun, push + ": " + std::strerror(errno));
 }

@@ -13,6 +13,7 @@
 
 #include "control/running_profile.h"
 #include "format/format.h"
+#include "launch/library.h"
 #include "launch/program_run.h"
 #include "launch/say.h"
 
@@ -60,11 +61,10 @@ std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t s
 }
 
 std::string report_path() {
-  std::error_code failure;
-  const fs::path self = fs::read_symlink("/proc/self/exe", failure);
-  const fs::path report = self.parent_path() / "fble-prof-report";
+  const fs::path tools = folder_of_tools();
+  const fs::path report = tools / "fble-prof-report";
   // In a build tree the report is in its own folder.
-  const fs::path built = self.parent_path() / "report" / "fble-prof-report";
+  const fs::path built = tools / "report" / "fble-prof-report";
   return access(report.c_str(), X_OK) != 0 && access(built.c_str(), X_OK) == 0 ? built.string()
                                                                                : report.string();
 }

@@ -59,6 +59,12 @@ if mount -t tmpfs -o size=64k none small 2>/dev/null; then
 fi
 
 # --- the settings
+if command -v lua5.4 >/dev/null; then
+  for value in off 0 no; do
+    expect "FBLEPROF_LUA=$value" "$LIB" "$(FBLEPROF_LUA=$value "$FBLE_PROF" -o a.out \
+      lua5.4 -e 'print(os.getenv("LD_PRELOAD"))')"
+  done
+fi
 expect 'the recorder alone' "$LIB" "$(variable LD_PRELOAD -o a.out)"
 expect 'the recorder first' "$LIB:libm.so.6" "$(LD_PRELOAD=libm.so.6 variable LD_PRELOAD -o a.out)"
 expect 'when the run began' "$(date +%s | cut -c1-7)" "$(variable FBLEPROF_RUN -o a.out | cut -c1-7)"
