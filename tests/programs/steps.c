@@ -131,6 +131,23 @@ PLAIN static void busy(void) {
   }
 }
 
+// User mode only: no system call, and no page fault once the ways are known.
+PLAIN static void* compute(void* argument) {
+  for (;;) {
+    for (int i = 0; i < 1000; ++i) even(i % 20);
+    go_on(0);
+  }
+  return argument;
+}
+
+PLAIN static void compute_in_threads(int count) {
+  pthread_t threads[8];
+  for (int i = 0; i < count; ++i) {
+    if (pthread_create(&threads[i], NULL, compute, NULL) != 0) exit(99);
+  }
+  compute(NULL);
+}
+
 PLAIN static void soak(const char* plugin) {
   for (;;) {
     for (int i = 0; i < 1000; ++i) even(i % 20);
@@ -184,6 +201,8 @@ int main(int argc, char** argv) {
     raise(SIGTERM);
   } else if (strcmp(what, "busy") == 0) {
     busy();
+  } else if (strcmp(what, "compute") == 0) {
+    compute_in_threads(2);
   } else if (strcmp(what, "soak") == 0) {
     soak(argv[3]);
   }
