@@ -12,7 +12,9 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
+#include <sstream>
 
 #include "tests/proof/proofs.h"
 #include "tests/proof/tracee.h"
@@ -170,28 +172,68 @@ bool is_only_ours(const std::string& err) {
   return true;
 }
 
+// What a run says: notes of its profiles and lines on stderr. Numbers and names of its own are left
+// out.
+class Told {
+ public:
+  explicit Told(const Run& run) : Told(run, images_of(run)) {}
+  Told(const Run& run, const std::vector<Image>& images) {
+    for (const std::string& note : examine(images, truth_of(run, 0)).notes)
+      notes_.insert(same(run, note));
+    std::istringstream lines(run.text_of("err"));
+    for (std::string line; std::getline(lines, line);) lines_.insert(same(run, line));
+  }
+  void add(const Told& other) {
+    notes_.insert(other.notes_.begin(), other.notes_.end());
+    lines_.insert(other.lines_.begin(), other.lines_.end());
+  }
+  bool has_other_notes_than(const Told& usual) const { return !is_in(notes_, usual.notes_); }
+  bool has_other_lines_than(const Told& usual) const { return !is_in(lines_, usual.lines_); }
+
+ private:
+  static std::string same(const Run& run, std::string text) {
+    for (std::size_t at; (at = text.find(run.directory())) != std::string::npos;)
+      text.erase(at, run.directory().size());
+    std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+    return text;
+  }
+  static bool is_in(const std::set<std::string>& some, const std::set<std::string>& all) {
+    return std::includes(all.begin(), all.end(), some.begin(), some.end());
+  }
+  std::set<std::string> notes_, lines_;
+};
+
 struct Row {
   unsigned points = 0, whole = 0, told = 0, none = 0, wrong = 0;
+  unsigned by_stderr = 0;  // of `told` and `none`: nothing else told
 };
 
 class Table {
  public:
   Row& row(const Call& call, int error) { return rows_[{call.name, error}]; }
   void print() const {
-    fmt::print("{:<18} {:<12} {:>6} {:>6} {:>10} {:>10} {:>6}\n", "call", "error", "points",
-               "whole", "loss told", "no profile", "wrong");
+    fmt::print("{:<18} {:<12} {:>6} {:>6} {:>10} {:>10} {:>11} {:>6}\n", "call", "error", "points",
+               "whole", "loss told", "no profile", "stderr only", "wrong");
     for (const auto& [key, row] : rows_) {
-      fmt::print("{:<18} {:<12} {:>6} {:>6} {:>10} {:>10} {:>6}\n", key.first,
-                 strerrorname_np(key.second), row.points, row.whole, row.told, row.none, row.wrong);
+      fmt::print("{:<18} {:<12} {:>6} {:>6} {:>10} {:>10} {:>11} {:>6}\n", key.first,
+                 strerrorname_np(key.second), row.points, row.whole, row.told, row.none,
+                 row.by_stderr, row.wrong);
     }
+  }
+  unsigned by_stderr() const {
+    unsigned all = 0;
+    for (const auto& [key, row] : rows_) all += row.by_stderr;
+    return all;
   }
 
  private:
   std::map<std::pair<std::string, int>, Row> rows_;
 };
 
-// The problem of a run in which a call failed; notes in the row what the run left.
-std::vector<std::string> judge(const Run& run, const End& plain, const End& end, Row& row) {
+// The problem of a run in which a call failed; notes in the row what the run left. `usual`: what
+// runs without a failure say, which tells nothing.
+std::vector<std::string> judge(const Run& run, const End& plain, const Told& usual, const End& end,
+                               Row& row) {
   std::vector<std::string> problems;
   if (end != plain) problems.push_back(fmt::format("{} instead of {}", end.shown(), plain.shown()));
   const std::string err = run.text_of("err");
@@ -199,7 +241,10 @@ std::vector<std::string> judge(const Run& run, const End& plain, const End& end,
   const auto images = images_of(run);
   const Findings findings = examine(images, truth_of(run, 0));
   problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
-  const bool is_told = findings.is_told || !err.empty();
+  const Told told(run, images);
+  const bool is_in_profile = findings.is_counted || told.has_other_notes_than(usual);
+  const bool is_told = is_in_profile || told.has_other_lines_than(usual);
+  if (!findings.is_whole || images.empty()) row.by_stderr += is_told && !is_in_profile;
   if (images.empty()) {
     ++row.none;
     if (!is_told) problems.push_back("no profile, and nothing says why");
@@ -226,17 +271,20 @@ int prove_faults(const Setup& setup, const Bound& bound) {
     const End plain = plain_end(setup, scenario);
     std::set<Point> points, making_plans;
     std::set<long> unknown;
+    std::optional<Told> usual;
     {
       const Setup own = with_plans_of_its_own(setup);
       Run run(own, scenario);
       run_failing(run, nullptr, 0, &making_plans, &unknown);
       remove_plans(own);
+      usual.emplace(run);
     }
     for (int twice = 0; twice < 2; ++twice) {
       // Repeats the test with the plans that the first run made.
       Run run(setup, scenario);
       points.clear();
       run_failing(run, nullptr, 0, &points, &unknown);
+      usual->add(Told(run));
     }
     // Only what a run with plans does not do.
     std::erase_if(making_plans, [](const Point& point) { return !makes_plans(point.number); });
@@ -259,7 +307,7 @@ int prove_faults(const Setup& setup, const Bound& bound) {
         Row& row = table.row(call, error);
         ++row.points;
         ++runs;
-        for (const std::string& problem : judge(run, plain, end, row)) {
+        for (const std::string& problem : judge(run, plain, *usual, end, row)) {
           ++row.wrong;
           if (++problems <= 60) {
             fmt::print("{} {}: {} number {} fails with {}: {}\n", scenario.name, setup.mode.name,
@@ -273,7 +321,8 @@ int prove_faults(const Setup& setup, const Bound& bound) {
     std::fflush(stdout);
   }
   table.print();
-  fmt::print("failing system calls: {} runs, {} problems\n", runs, problems);
+  fmt::print("failing system calls: {} runs, {} told on stderr only, {} problems\n", runs,
+             table.by_stderr(), problems);
   return static_cast<int>(problems);
 }
 

@@ -160,12 +160,9 @@ std::uint64_t false_calls(const Profile& profile, const Counted& counted) {
   return calls;
 }
 
-bool tells_a_loss(const Profile& profile) {
+bool counts_a_loss(const Profile& profile) {
   for (const Process& process : profile.processes()) {
-    if (process.lost_threads + process.lost_children + process.overflow_contexts != 0 ||
-        !process.notes.empty()) {
-      return true;
-    }
+    if (process.lost_threads + process.lost_children + process.overflow_contexts != 0) return true;
   }
   const auto& threads = profile.threads();
   return std::any_of(threads.begin(), threads.end(), [](const Thread& thread) {
@@ -194,7 +191,10 @@ void examine_one(const Image& image, const Counted& counted, bool is_stepped, Fi
     if (!check.ok && !(is_clock && is_stepped))
       problem(fmt::format("not true: {}: {}", check.what, check.detail));
   }
-  findings.is_told |= tells_a_loss(read.profile);
+  findings.is_counted |= counts_a_loss(read.profile);
+  for (const Process& process : read.profile.processes()) {
+    for (const StringId note : process.notes) findings.notes.emplace(read.profile.text(note));
+  }
   add_calls(read.profile, counted, calls);
   if (const std::uint64_t found = false_calls(read.profile, counted)) {
     problem(fmt::format("{} calls between functions that do not call each other", found));
@@ -213,6 +213,7 @@ Findings examine(const std::vector<Image>& images, const Truth& truth, bool is_s
       findings.more = std::max(findings.more, calls[i] - truth.most.calls[i]);
     }
   }
+  findings.is_told = findings.is_counted || !findings.notes.empty();
   findings.is_whole = findings.missing == 0;
   if (findings.more > truth.in_flight) {
     findings.problems.push_back(fmt::format("{} calls more than were made", findings.more));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -99,8 +100,10 @@ struct Findings {
   std::vector<std::string> problems;
   std::uint64_t missing = 0;  // calls that the program counted and the profiles do not have
   std::uint64_t more = 0;     // and the other way round, largest of any function
-  bool is_told = false;       // the profiles say that something was lost
-  bool is_whole = false;      // nothing is missing
+  bool is_counted = false;    // the profiles count what was lost
+  std::set<std::string> notes;
+  bool is_told = false;   // either; some notes are of every run
+  bool is_whole = false;  // nothing is missing
 };
 
 // Whether all profiles read, verify, and hold the calls. `is_stepped`: a step takes so much CPU
