@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # Calls by number (x86-64): see refusing.c. 23: MADV_POPULATE_WRITE, 18: MADV_WIPEONFORK.
-populate=28/2/23 wipe=28/2/18 no_name=2/1/4784130 rename=316 perf=298 timer=222 mincore=27
+populate=28/2/23 wipe=28/2/18 no_name=2/1/4784130 rename=316 perf=298 timer=222 mincore=27 clone3=435
 EPERM=1 EINVAL=22 ENOSYS=38 EOPNOTSUPP=95
 
 # refused RULE... -- PROGRAM ARGS...
@@ -29,7 +29,8 @@ for rule in $populate=$EINVAL $populate=$ENOSYS $wipe=$EINVAL $wipe=$ENOSYS $no_
   expected
 done
 
-old=("$populate=$EINVAL" "$wipe=$EINVAL" "$no_name=$EOPNOTSUPP" "$rename=$ENOSYS" "$perf=$EPERM")
+old=("$populate=$EINVAL" "$wipe=$EINVAL" "$no_name=$EOPNOTSUPP" "$rename=$ENOSYS" "$perf=$EPERM"
+  "$clone3=$ENOSYS")
 for mode in fentry cyg; do
   begin "everything that is newer than Linux 4.18, and more, $mode"
   refused "${old[@]}" -- "$PROGRAMS/threads.$mode" many
@@ -39,6 +40,20 @@ for mode in fentry cyg; do
   expected
   check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 12
 done
+
+begin "attach --exact without clone3"
+: "${FBLE_PROF:?path of fble-prof}"
+if (needs_tracing); then
+  started "$PROGRAMS/refusing.plain" "$clone3=$ENOSYS" -- "$PROGRAMS/attached_calls.plain" 2
+  "$FBLE_PROF" attach --exact -o "$profile" "$pid" 2>"$dir/attach.err" || fail "attach: $(cat "$dir/attach.err")"
+  for point in before begin end after rest bounded short fork waiting woken fault resume stop; do
+    touch "$dir/$point"
+  done
+  ended
+  verified "$profile"
+  check "calls of 200 threads that start then" "$(calls run_shortly step)" = 20000
+  check "all threads are in it" "$(fact threads)" = 205
+fi
 
 begin "no timer at all"
 refused $perf=$EPERM $timer=$ENOSYS -- "$PROGRAMS/endings.fentry" return
@@ -96,7 +111,11 @@ else
   skip "cannot mount a small file system"
 fi
 
-# In a container: a read-only root, another user, a process-id namespace, no perf_event_open.
+# In a container: a read-only root, another user, a process-id namespace, and calls that Docker's filter
+# refuses: perf_event_open, clone3 and, by numbers, ptrace, process_vm_readv, process_vm_writev, mount,
+# umount2, unshare, setns, bpf, userfaultfd, add_key, request_key, keyctl, io_uring_setup.
+container=("$perf=$EPERM" "$clone3=$ENOSYS")
+for call in 101 310 311 165 166 272 308 321 323 248 249 250 425; do container+=("$call=$EPERM"); done
 begin "a container"
 if [ "$(id -u)" = 0 ] && unshare --mount --pid --fork --mount-proc true 2>/dev/null; then
   chmod 711 "$work"
@@ -115,7 +134,7 @@ END
     [ $how = endings ] || argument=fork
     rm -f "$profile"*
     inside=(unshare --mount --pid --fork --mount-proc "$dir/container" "$dir"
-      "$dir/refusing.plain" "$perf=$EPERM" --)
+      "$dir/refusing.plain" "${container[@]}" --)
     run plain -- "${inside[@]}" "$dir/$how.fentry" $argument
     run profiled -- "${inside[@]}" env LD_PRELOAD="$dir/${LIB##*/}" FBLEPROF_OUT="$profile" \
       "$dir/$how.fentry" $argument
