@@ -18,3 +18,13 @@ printf 'system calls: %d, plain %d; kB: %d, plain %d\n' "$calls" "$plain_calls" 
 # Its own signals are more than fifty of them.
 check "system calls beyond plain's" $((calls - plain_calls)) -le 195
 check "kB beyond plain's" $((kb - plain_kb)) -le 1536
+
+beside=$(dirname "$LIB")
+for given in "FBLEPROF_WAITS=1 LD_PRELOAD=$LIB:$beside/libfbleprof_wait.so" \
+  "FBLEPROF_ALLOCS=exact LD_PRELOAD=$LIB:$beside/libfbleprof_alloc.so"; do
+  begin "with ${given%% *}"
+  # shellcheck disable=SC2086
+  read -r calls kb <<<"$(costs_of $given FBLEPROF_OUT="$profile")"
+  verified "$profile"
+  check "kB beyond plain's, of ${kb:-none}" $((kb - plain_kb)) -le 1536
+done
