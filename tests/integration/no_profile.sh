@@ -50,3 +50,17 @@ for preloaded in "$beside/libfbleprof_wait.so:$LIB" "$beside/libfbleprof_wait.so
   nothing "$PROGRAMS/waits.plain" locks
   nothing "$PROGRAMS/edge_calls.plain" signals processes threads descriptors system
 done
+
+begin "a profile with faults in several places"
+profiled "$PROGRAMS/notes.fentry"
+python3 - "$profile" <<'END'
+import os, sys
+size = os.path.getsize(sys.argv[1])
+with open(sys.argv[1], "r+b") as file:
+    for part in range(1, 6):
+        file.seek(size * part // 7)
+        file.write(b"\xff" * 64)
+END
+"$REPORT" "$profile" >"$dir/out" 2>"$dir/err" || fail "what is whole is not shown"
+check "one line" "$(wc -l <"$dir/err")" = 1
+has_text "damaged: .* more faults" "$dir/err" || fail "it does not tell of the others"

@@ -26,6 +26,15 @@ TEST(Folded, SameStacksAreSummed) {
   EXPECT_TRUE(test::function_called(*profile, "a b").valid());
 }
 
+TEST(Folded, AStackOf20000FramesIsReadWhole) {
+  std::string line = "main";
+  for (int i = 1; i < 20000; ++i) line += i % 2 == 1 ? ";odd" : ";even";
+  const auto profile = parse(line + " 7\n");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  EXPECT_EQ(profile->nodes().count(), 20001u);
+  EXPECT_EQ(profile->find_metric("samples")->value(NodeId(20000)), 7u);
+}
+
 TEST(Folded, AComparisonOfTwoProfilesIsRefused) {
   EXPECT_EQ(parse("# difffolded.pl a b\nmain;f 12 13\nmain;f;g 0 5\nmain 1\t2 \n").error().line(),
             "f.txt: line 2: two numbers after the stack, and after every other: this looks like a "
