@@ -1,6 +1,16 @@
 #!/bin/bash
 # Programs that do unusual things: they see nothing of the profiler, and it loses nothing of theirs.
 . "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+
+# recorded HOW: sampled, exact, allocations or waits, in this case.
+recorded() {
+  case $1 in
+    exact) settings=(FBLEPROF_EXACT=program FBLEPROF_EXACT_PLANS="$work" FBLEPROF_EXACT_TOOL="$FBLE_PROF") ;;
+    allocations) settings=(FBLEPROF_ALLOCS=exact LD_PRELOAD="$LIB:$(dirname "$LIB")/libfbleprof_alloc.so") ;;
+    waits) settings=(FBLEPROF_WAITS=1 LD_PRELOAD="$LIB:$(dirname "$LIB")/libfbleprof_wait.so") ;;
+  esac
+}
 
 for mode in plain fentry; do
   for part in signals processes threads descriptors system; do
@@ -71,14 +81,22 @@ same_as_plain
 begin "forks while libraries are unloaded"
 same "$PROGRAMS/fork_unloading.plain" "$plugin"
 
-for how in clone syscall clone3 instruction timer destructor; do
-  begin "a child made by $how"
-  same "$PROGRAMS/odd_forks.plain" $how
-  check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 2
-  while read -r file; do
-    verified "$file"
-    near "CPU time of $file" "$(fact cpu_ns "$file")" 250000000 100000000
-  done < <(profiles_in "$dir")
+for kind in sampled exact allocations waits; do
+  for how in clone syscall clone3 instruction timer destructor; do
+    case $kind-$how in
+      sampled-* | *-clone | *-instruction | *-timer) ;;
+      *) continue ;;
+    esac
+    begin "a child made by $how, $kind"
+    recorded $kind
+    same "$PROGRAMS/odd_forks.plain" $how
+    check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 2
+    while read -r file; do
+      verified "$file"
+      near "CPU time of $file" "$(fact cpu_ns "$file")" 250000000 100000000
+    done < <(profiles_in "$dir")
+    [ $kind != exact ] || check "the parent's calls" "$(calls '*' compute)" = 3
+  done
 done
 
 # The search reads all memory: each page beyond the end of the file would raise a signal.
@@ -172,8 +190,16 @@ else
   skip "no namespaces"
 fi
 
-begin "forks while threads start"
-same "$PROGRAMS/fork_descriptors.plain"
+for kind in sampled exact allocations waits; do
+  for how in fork _Fork clone syscall; do
+    [ $how = fork ] || [ $kind = sampled ] || continue
+    begin "forks by $how while threads start, $kind"
+    recorded $kind
+    same "$PROGRAMS/fork_descriptors.plain" $how
+    verified "$profile"
+    [ $kind != exact ] || check "calls are counted" "$(calls '*' nothing)" -gt 10
+  done
+done
 
 for mode in fentry mcountc cyg; do
   begin "fibers that change threads, on stacks of changing size $mode"
@@ -243,13 +269,9 @@ if [ "$(id -u)" = 0 ]; then
       middle=$(((least + limit) / 2))
       if can_lock $middle; then limit=$middle; else least=$middle; fi
     done
-    beside=$(dirname "$LIB")
-    for how in sampled FBLEPROF_ALLOCS=exact FBLEPROF_WAITS=1; do
+    for how in sampled exact allocations waits; do
       begin "all memory is locked in core, under a limit: $how"
-      case $how in
-        *ALLOCS*) settings=("$how" LD_PRELOAD="$LIB:$beside/libfbleprof_alloc.so") ;;
-        *WAITS*) settings=("$how" LD_PRELOAD="$LIB:$beside/libfbleprof_wait.so") ;;
-      esac
+      recorded $how
       same "$PROGRAMS/locked.plain" $(((limit + 128) << 10))
       check "it can" "$(grep -c "mlockall: done" "$dir/profiled.out")" = 1
     done
