@@ -132,6 +132,15 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   (cd "$dir/out" && FBLEPROF_OUT="$dir/out/mlmon.out" \
     setpriv --reuid nobody --regid nogroup --clear-groups "$dir/privileged")
   check "without the bit there is a profile" -s "$dir/out/mlmon.out"
+  rm -f "$dir/out/mlmon.out"*
+  if setcap cap_net_raw+ep "$dir/privileged" 2>/dev/null; then
+    (cd "$dir/out" && FBLEPROF_OUT="$dir/out/mlmon.out" FBLEPROF_VERBOSE=1 \
+      setpriv --reuid nobody --regid nogroup --clear-groups "$dir/privileged" 2>"$dir/err")
+    check "it runs with file capabilities" $? = 12
+    check "nothing is written then" -z "$(ls "$dir/out")"
+  else
+    skip "no setcap, or a file system without capabilities"
+  fi
 else
   skip "needs root"
 fi

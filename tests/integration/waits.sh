@@ -257,3 +257,16 @@ check "not both" "$? $(wc -l <"$dir/err")" = "2 1"
 settings=(FBLEPROF_WAITS=1)
 profiled true
 check "without the wrappers" "$("$REPORT" --summary "$profile" | grep -c libfbleprof_wait)" = 1
+
+begin "a program that is stopped for a second"
+started env LD_PRELOAD="$LIB:$(dirname "$LIB")/libfbleprof_wait.so" FBLEPROF_OUT="$profile" FBLEPROF_WAITS=1 \
+  "$PROGRAMS/attached_calls.plain" 1
+kill -STOP "$pid"
+sleep 1
+kill -CONT "$pid"
+for point in before begin end after rest bounded short fork waiting woken fault resume stop; do
+  touch "$dir/$point"
+done
+ended
+verified "$profile"
+check "its CPU time is what the kernel counts" "$(fact cpu_ns)" -le $(($(fact process_cpu_ns) * 12 / 10))
