@@ -7,8 +7,6 @@
 namespace fbleprof::profile {
 namespace {
 
-// No recorder writes this many. Memory must not grow faster than the file.
-constexpr std::size_t kMostMetrics = 1024;
 constexpr std::size_t kMostTerms = 64;
 constexpr std::size_t kLongestName = 64;
 

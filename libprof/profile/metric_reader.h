@@ -13,6 +13,9 @@
 
 namespace fbleprof::profile {
 
+// Readers take no more: no recorder writes so many, and memory must not grow faster than the file.
+constexpr std::size_t kMostMetrics = 1024;
+
 class MetricReader {
  public:
   MetricReader(const Texts& texts, RecordWalk& walk, Damage& damage)

@@ -8,6 +8,7 @@
 
 #include "profile/builder.h"
 #include "profile/calls_label.h"
+#include "profile/metric_reader.h"
 #include "report/importers/pprof_message.h"
 
 namespace fbleprof::importers {
@@ -73,6 +74,13 @@ class Importer {
                    {},
                    "its table of strings does not begin with the empty one",
                    "is this a pprof profile?"};
+    }
+    if (message_.sample_types.size() > kMostMetrics) {
+      return Error{
+          name_,
+          {},
+          fmt::format("{} sample types, {} at most", message_.sample_types.size(), kMostMetrics),
+          "the file is damaged"};
     }
     add_modules();
     add_process();
@@ -146,8 +154,11 @@ class Importer {
     Column& column = columns_[index];
     column.is_calls = name == "calls" && scale.unit == "count";
     if (name.empty() || (name == "calls" && !column.is_calls)) name += fmt::format("({})", unit);
-    for (int n = 2; !metric_names_.insert({name, 0}).second; ++n) {
-      name = fmt::format("{} {}", message_.text(message_.sample_types[index].type), n);
+    // Among namesakes, the search for a free number goes on from the last one.
+    auto [taken, is_free] = metric_names_.insert({name, 1});
+    for (int& number = taken->second; !is_free;) {
+      name = fmt::format("{} {}", message_.text(message_.sample_types[index].type), ++number);
+      is_free = metric_names_.insert({name, 1}).second;
       column.is_calls = false;
     }
     column.is_samples = name == "samples" && scale.unit == "count";
@@ -377,8 +388,8 @@ class Importer {
   ProfileBuilder builder_;
   ProcessId process_;
   std::vector<Column> columns_;
-  std::map<std::string, int> metric_names_;
-  std::vector<ModuleId> modules_;  // by mapping
+  std::map<std::string, int> metric_names_;  // with the last number of its namesakes
+  std::vector<ModuleId> modules_;            // by mapping
   std::map<std::pair<std::string_view, std::string_view>, ModuleId> module_index_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, FunctionId> function_index_;
   std::map<std::pair<StringId, std::uint32_t>, FunctionId> unknown_index_;

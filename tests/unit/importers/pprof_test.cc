@@ -6,6 +6,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "analysis/costs.h"
+#include "profile/metric_reader.h"
 #include "report/importers/gzip.h"
 #include "tests/support/profile_builder.h"
 #include "tests/support/text.h"
@@ -175,6 +176,18 @@ TEST(Pprof, SmallFileCannotRequestManyFrames) {
   const auto profile = parse_pprof(writer.bytes(), "p");
   ASSERT_FALSE(profile.ok());
   EXPECT_TRUE(test::holds(profile.error().line(), "more frames"));
+}
+
+TEST(Pprof, ManyNamesakesAreTakenUpToTheMostMetrics) {
+  Writer writer;
+  for (std::size_t i = 0; i < kMostMetrics; ++i) writer.type("t", "count");
+  const auto profile = parse_pprof(writer.bytes(), "p");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  EXPECT_NE(profile->find_metric("t 1024"), nullptr);
+  writer.type("t", "count");
+  const auto refused = parse_pprof(writer.bytes(), "p");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().line(), "p: 1025 sample types, 1024 at most: the file is damaged");
 }
 
 std::string gzip(const std::string& text) {
