@@ -1,6 +1,11 @@
 #include "profile/snapshots.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "profile/metric_reader.h"
 #include "profile/profile.h"
+#include "profile/snapshot_columns.h"
 
 namespace fbleprof::profile {
 
@@ -21,33 +26,37 @@ Counts Snapshots::edge_calls(const Snapshot& at) const {
 }
 
 Counts Snapshots::values(const Snapshot& at, std::size_t metric) const {
-  Counts values(of_nodes->count());
-  // A metric that was made after reading is in no snapshot.
-  if (metric >= sources.size()) return values;
-  const MetricSource& source = sources[metric];
-  switch (source.place) {
-    case format::MetricPlace::kCalls:
-      for (std::size_t i = 0; i < at.nodes.size(); ++i) {
-        values.add(at.nodes[i].index(), at.tree_calls[i]);
-      }
-      for (std::size_t i = 0; i < at.edges.size(); ++i) {
-        values.add(of_edges->to[at.edges[i].index()].index(), at.edge_calls[i]);
-      }
-      break;
-    case format::MetricPlace::kValues:
-      for (std::size_t i = 0; i < at.nodes.size() && source.word < words_per_node; ++i) {
-        values.set(at.nodes[i].index(), at.words[i * words_per_node + source.word]);
-      }
-      break;
-    case format::MetricPlace::kDerived:
-      for (const MetricSource::Term& term : source.terms) {
-        this->values(at, term.metric).each([&](std::size_t node, std::uint64_t value) {
-          values.add_signed(node, term.is_minus ? 0 - value : value);
-        });
-      }
-      break;
+  return std::move(columns_at(*this, at, metric + 1)[metric]);
+}
+
+std::vector<Counts> columns_at(const Snapshots& snapshots, const Snapshot& at,
+                               std::size_t metrics) {
+  const std::vector<MetricSource>& sources = snapshots.sources;
+  const std::size_t nodes = snapshots.of_nodes->count(), width = snapshots.words_per_node;
+  std::vector<Counts> columns(std::max(metrics, sources.size()), Counts(nodes));
+  for (std::size_t m = 0; m < sources.size(); ++m) {
+    const MetricSource& source = sources[m];
+    switch (source.place) {
+      case format::MetricPlace::kCalls:
+        for (std::size_t i = 0; i < at.nodes.size(); ++i) {
+          columns[m].add(at.nodes[i].index(), at.tree_calls[i]);
+        }
+        for (std::size_t i = 0; i < at.edges.size(); ++i) {
+          columns[m].add(snapshots.of_edges->to[at.edges[i].index()].index(), at.edge_calls[i]);
+        }
+        break;
+      case format::MetricPlace::kValues:
+        for (std::size_t i = 0; i < at.nodes.size() && source.word < width; ++i) {
+          columns[m].set(at.nodes[i].index(), at.words[i * width + source.word]);
+        }
+        break;
+      case format::MetricPlace::kDerived:
+        break;
+    }
   }
-  return values;
+  derive(columns, sources, nodes);
+  columns.resize(metrics);
+  return columns;
 }
 
 }  // namespace fbleprof::profile

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/flat_map.h"
+#include "profile/snapshot_columns.h"
 
 namespace fbleprof::profile {
 namespace {
@@ -280,14 +281,14 @@ Check check_snapshots(const Profile& profile) {
   const Snapshots& snapshots = *profile.parts().snapshots;
   std::size_t wrong = 0;
   for (const Snapshot& snapshot : snapshots.all) {
+    const std::vector<Counts> then = columns_at(snapshots, snapshot, profile.metrics().size());
     for (std::size_t m = 0; m < profile.metrics().size(); ++m) {
       const Metric& metric = profile.metrics()[m];
       const bool grows = metric.aggregation == Aggregation::kSum && !metric.is_signed &&
                          metric.role != Role::kLevel;
       if (!grows) continue;
-      snapshots.values(snapshot, m).each([&](std::size_t n, std::uint64_t value) {
-        wrong += value > metric.value(NodeId(n));
-      });
+      then[m].each(
+          [&](std::size_t n, std::uint64_t value) { wrong += value > metric.value(NodeId(n)); });
     }
   }
   return {"no snapshot holds more than there is now", wrong == 0,

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "profile/snapshot_columns.h"
+
 namespace fbleprof::transform {
 
 using namespace profile;
@@ -114,12 +116,13 @@ std::vector<Moment> moments(const Profile& profile, bool totals) {
               snapshot.time_ns,
               snapshot.reason,
               {}};
-    for (std::size_t m = 0; totals && m < profile.metrics().size(); ++m) {
+    if (!totals) continue;
+    const std::vector<Counts> columns =
+        columns_at(*profile.parts().snapshots, snapshot, profile.metrics().size());
+    for (std::size_t m = 0; m < columns.size(); ++m) {
       const Metric& metric = profile.metrics()[m];
       std::uint64_t total = 0;
-      profile.parts().snapshots->values(snapshot, m).each([&](std::size_t, std::uint64_t value) {
-        metric.add(total, value);
-      });
+      columns[m].each([&](std::size_t, std::uint64_t value) { metric.add(total, value); });
       moment.totals.push_back({metric.name, total});
     }
   }

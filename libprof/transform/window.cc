@@ -3,6 +3,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "profile/snapshot_columns.h"
+
 namespace fbleprof::transform {
 
 using namespace profile;
@@ -36,8 +38,21 @@ class Cutter {
       edges->calls = difference(edges->calls, snapshots_.edge_calls(*from_), false);
     }
     parts.edges = std::move(edges);
+    std::vector<Counts> at_end, before;
+    if (to_ != nullptr) at_end = columns_at(snapshots_, *to_, parts.metrics.size());
+    if (from_ != nullptr) before = columns_at(snapshots_, *from_, parts.metrics.size());
     for (std::size_t m = 0; m < parts.metrics.size(); ++m) {
-      parts.metrics[m].values = std::make_shared<Counts>(values(m));
+      const Metric& metric = parts.metrics[m];
+      Counts values(source_.nodes().count());
+      if (to_ != nullptr) {
+        values = std::move(at_end[m]);
+      } else if (metric.values) {
+        values = *metric.values;
+      }
+      if (from_ != nullptr && adds_up(metric)) {
+        values = difference(values, before[m], metric.is_signed);
+      }
+      parts.metrics[m].values = std::make_shared<Counts>(std::move(values));
     }
     parts.snapshots = nullptr;
     shorten(parts);
@@ -47,18 +62,6 @@ class Cutter {
   }
 
  private:
-  Counts values(std::size_t m) const {
-    const Metric& metric = source_.metrics()[m];
-    Counts at_end(source_.nodes().count());
-    if (to_ != nullptr) {
-      at_end = snapshots_.values(*to_, m);
-    } else if (metric.values) {
-      at_end = *metric.values;
-    }
-    if (from_ == nullptr || !adds_up(metric)) return at_end;
-    return difference(at_end, snapshots_.values(*from_, m), metric.is_signed);
-  }
-
   void shorten(Parts& parts) const {
     if (source_.processes().size() != 1) return;
     auto processes = std::make_shared<std::vector<Process>>(source_.processes());

@@ -83,6 +83,24 @@ TEST(Moments, HoldTotals) {
   EXPECT_EQ(cpu(1), 30u);
 }
 
+TEST(Moments, HoldTotalsOfMetricsMadeOfDerivedOnes) {
+  FileBuilder file = half();
+  std::string last = "cpu";
+  constexpr std::size_t kDerived = 48;  // each twice the one before
+  for (std::size_t i = 1; i <= kDerived; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    file.derived(name, "ns", format::Role::kAmount, last + " + " + last);
+    last = name;
+  }
+  file.snapshot("loaded", 10 * kSecond);
+  const auto all = moments(read(file), true);
+  ASSERT_EQ(all.size(), 1u);
+  for (const auto& total : all[0].totals) {
+    if (total.metric == last) EXPECT_EQ(total.value, std::uint64_t{10} << kDerived);
+  }
+  EXPECT_EQ(all[0].totals.size(), read(file).metrics().size());
+}
+
 TEST(Mark, ShowsCostsSinceAnEarlierReading) {
   FileBuilder file = half();
   const profile::Profile then = read(file);
