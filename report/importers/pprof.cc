@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "profile/builder.h"
 #include "profile/calls_label.h"
@@ -20,6 +21,8 @@ namespace {
 // A sample names a location with one or two bytes, and a location may stand for many inlined
 // frames: a small file could request any number of them. Real files request few.
 constexpr std::uint64_t kFramesAlwaysAllowed = 1'000'000, kFramesPerByte = 16;
+// A text of the table is named by a few bytes, too: what is made of copies of it is limited.
+constexpr std::uint64_t kTextAlwaysAllowed = 64u << 20, kTextPerByte = 16;
 
 struct Scale {
   std::string_view name, unit;
@@ -63,7 +66,9 @@ class Importer {
   Importer(const pprof::Message& message, std::size_t size, const std::string& name)
       : message_(message),
         name_(name),
-        frames_left_(std::max<std::uint64_t>(kFramesAlwaysAllowed, size * kFramesPerByte)) {}
+        frames_left_(std::max<std::uint64_t>(kFramesAlwaysAllowed, size * kFramesPerByte)),
+        text_left_(std::max<std::uint64_t>(kTextAlwaysAllowed, size * kTextPerByte)),
+        strings_(message.strings.size()) {}
 
   Result<Profile> run() {
     if (message_.sample_types.empty()) {
@@ -81,6 +86,10 @@ class Importer {
           {},
           fmt::format("{} sample types, {} at most", message_.sample_types.size(), kMostMetrics),
           "the file is damaged"};
+    }
+    for (const pprof::ValueType& type : message_.sample_types) {
+      if (Status bad = charge_text(message_.text(type.type).size(), {})) return *bad;
+      if (Status bad = charge_text(message_.text(type.unit).size(), {})) return *bad;
     }
     add_modules();
     add_process();
@@ -103,15 +112,28 @@ class Importer {
     bool is_time = false;
   };
 
-  StringId string(std::uint64_t index) { return builder_.string(message_.text(index)); }
+  StringId string(std::uint64_t index) {
+    if (index >= strings_.size()) return builder_.string({});
+    StringId& known = strings_[index];
+    if (!known) known = builder_.string(message_.strings[index]);
+    return known;
+  }
+
+  // To be asked before texts of so many bytes are copied, for what is at `offset`.
+  Status charge_text(std::uint64_t bytes, std::optional<std::uint64_t> offset) {
+    if (bytes > text_left_) {
+      return Error{name_, offset, "names and labels of more text than a file of its size can mean",
+                   "the file is damaged"};
+    }
+    text_left_ -= bytes;
+    return {};
+  }
 
   void add_modules() {
     for (const pprof::Mapping& mapping : message_.mappings) {
-      const auto key = std::make_pair(message_.text(mapping.file), message_.text(mapping.build_id));
+      const auto key = std::make_pair(string(mapping.file), string(mapping.build_id));
       const auto [it, added] = module_index_.try_emplace(key, ModuleId());
-      if (added) {
-        it->second = builder_.add_module({string(mapping.file), string(mapping.build_id), 0});
-      }
+      if (added) it->second = builder_.add_module({key.first, key.second, 0});
       modules_.push_back(it->second);
     }
   }
@@ -165,6 +187,16 @@ class Importer {
     column.is_time = name == "cpu" && scale.unit == "ns";
     column.factor = scale.factor;
     column.metric = builder_.add_metric(name, scale.unit);
+  }
+
+  std::uint64_t text_of_labels(const pprof::Sample& sample) const {
+    std::uint64_t bytes = 0;
+    for (const pprof::Label& label : sample.labels) {
+      for (const std::uint64_t text : {label.key, label.text, label.unit}) {
+        bytes += message_.text(text).size();
+      }
+    }
+    return bytes;
   }
 
   // The thread of samples with these labels, and its tree.
@@ -241,7 +273,29 @@ class Importer {
     return it == message_.mapping_index.end() ? ModuleId() : modules_[it->second];
   }
 
+  std::uint32_t index_of(const pprof::Location& location) const {
+    return static_cast<std::uint32_t>(&location - message_.locations.data());
+  }
+
+  // The bytes of text that it takes to name the location, if it is to be named by its module.
+  std::uint64_t text_of_name(const pprof::Location& location) const {
+    const pprof::Mapping* mapping = mapping_of(location);
+    if (mapping == nullptr || unknown_names_.contains(index_of(location))) return 0;
+    const bool has_functions =
+        !location.lines.empty() &&
+        std::all_of(location.lines.begin(), location.lines.end(), [&](const pprof::Line& line) {
+          return message_.function_index.contains(line.function);
+        });
+    return has_functions ? 0 : base_name(message_.text(mapping->file)).size();
+  }
+
   FunctionId unknown_at(const pprof::Location& location) {
+    const auto [known, is_new] = unknown_names_.try_emplace(index_of(location), FunctionId());
+    if (is_new) known->second = named_by_module(location);
+    return known->second;
+  }
+
+  FunctionId named_by_module(const pprof::Location& location) {
     const pprof::Mapping* mapping = mapping_of(location);
     const ModuleId module = module_of(location);
     std::string name = fmt::format("0x{:x}", location.address);
@@ -300,8 +354,7 @@ class Importer {
   NodeId instruction(NodeId at, const pprof::Location& location) {
     const bool has_line = !location.lines.empty() && location.lines.front().line > 0;
     if (location.address == 0 && !has_line) return at;
-    const auto index = static_cast<std::uint32_t>(&location - message_.locations.data());
-    const auto [it, added] = instruction_index_.try_emplace(index, FunctionId());
+    const auto [it, added] = instruction_index_.try_emplace(index_of(location), FunctionId());
     if (added) {
       FunctionKey key{.kind = FunctionKind::kInstruction, .address = location.address};
       if (has_line) {
@@ -322,6 +375,7 @@ class Importer {
           fmt::format("a sample of {} values, not {}", sample.values.size(), columns_.size()),
           "the file is damaged"};
     }
+    if (Status bad = charge_text(text_of_labels(sample), offset)) return bad;
     const std::size_t thread = thread_of(sample);
     NodeId at = roots_[thread];
     SiteId site;
@@ -342,6 +396,7 @@ class Importer {
                      "the file is damaged"};
       }
       frames_left_ -= frames;
+      if (Status bad = charge_text(text_of_name(*leaf), offset)) return bad;
       at = enter(at, *leaf, site);
       if (i != 0) site = site_of(*leaf);  // the innermost one calls nothing
     }
@@ -384,15 +439,17 @@ class Importer {
 
   const pprof::Message& message_;
   const std::string& name_;
-  std::uint64_t frames_left_;
+  std::uint64_t frames_left_, text_left_;
+  std::vector<StringId> strings_;  // by index in the message's table; none: not asked for yet
   ProfileBuilder builder_;
   ProcessId process_;
   std::vector<Column> columns_;
   std::map<std::string, int> metric_names_;  // with the last number of its namesakes
   std::vector<ModuleId> modules_;            // by mapping
-  std::map<std::pair<std::string_view, std::string_view>, ModuleId> module_index_;
+  std::map<std::pair<StringId, StringId>, ModuleId> module_index_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, FunctionId> function_index_;
   std::map<std::pair<StringId, std::uint32_t>, FunctionId> unknown_index_;
+  std::map<std::uint32_t, FunctionId> unknown_names_;      // by location, without a function's name
   std::map<std::uint32_t, FunctionId> instruction_index_;  // by location
   std::map<SiteId, std::pair<StringId, std::uint32_t>> site_lines_;
   std::map<std::vector<std::pair<std::string, std::string>>, std::size_t> thread_index_;

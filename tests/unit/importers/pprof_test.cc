@@ -178,6 +178,54 @@ TEST(Pprof, SmallFileCannotRequestManyFrames) {
   EXPECT_TRUE(test::holds(profile.error().line(), "more frames"));
 }
 
+// Each label, location and type names its text by one or two bytes.
+TEST(Pprof, SmallFileCannotRequestManyCopiesOfALongText) {
+  const std::string text(2'000'000, 'x');
+  const auto refusal = [](Writer& writer) {
+    const std::string bytes = writer.bytes();
+    EXPECT_LT(bytes.size(), 3'000'000u);
+    const auto profile = parse_pprof(bytes, "p");
+    return profile.ok() ? "" : profile.error().line();
+  };
+  const std::string line =
+      "names and labels of more text than a file of its size can mean: the file is damaged";
+
+  Writer labels;
+  labels.type("samples", "count");
+  const auto long_text = labels.string(text);
+  labels.message(2, [&](pbf_writer& w) {
+    const std::vector<std::int64_t> values = {1};
+    w.add_packed_int64(2, values.begin(), values.end());
+    for (int i = 0; i < 100; ++i) {
+      pbf_writer l(w, 3);
+      l.add_uint64(1, long_text);
+      l.add_uint64(2, long_text);
+    }
+  });
+  EXPECT_TRUE(test::holds(refusal(labels), line)) << refusal(labels);
+
+  Writer unknown;
+  unknown.type("samples", "count");
+  unknown.mapping(1, text, "");
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    unknown.location(i, 0x1000 + i, {});
+    unknown.sample({i}, {1});
+  }
+  EXPECT_TRUE(test::holds(refusal(unknown), line)) << refusal(unknown);
+
+  Writer types;
+  for (int i = 0; i < 100; ++i) types.type(text, "count");
+  EXPECT_TRUE(test::holds(refusal(types), line)) << refusal(types);
+
+  // The same location again takes no more text.
+  Writer one;
+  one.type("samples", "count");
+  one.mapping(1, text, "");
+  one.location(1, 0x1001, {});
+  for (int i = 0; i < 100; ++i) one.sample({1}, {1});
+  EXPECT_EQ(refusal(one), "");
+}
+
 TEST(Pprof, ManyNamesakesAreTakenUpToTheMostMetrics) {
   Writer writer;
   for (std::size_t i = 0; i < kMostMetrics; ++i) writer.type("t", "count");
