@@ -14,6 +14,7 @@ using namespace profile;
 namespace {
 
 constexpr std::string_view kBetween = "..";
+constexpr std::string_view kOwnEnd = "end";
 constexpr std::size_t kMostNamed = 8;
 
 struct Unit {
@@ -48,10 +49,10 @@ std::string known_moments(const Profile& profile) {
   return text;
 }
 
-Error no_such(const Profile& profile, std::string_view name) {
+Error no_such(const Profile& profile, std::string_view what) {
   const std::string file(
       profile.processes().empty() ? "" : profile.text(profile.processes().front().file));
-  return {file, std::nullopt, fmt::format("no snapshot \"{}\"", name), known_moments(profile)};
+  return {file, std::nullopt, fmt::format("no {}", what), known_moments(profile)};
 }
 
 // The index of a moment's snapshot; nothing: the start or end of the profile itself.
@@ -72,7 +73,9 @@ Result<std::optional<std::size_t>> find(const Profile& profile, const std::strin
   }
   const bool is_before_end = text.starts_with('-');
   const auto time = parse_time(is_before_end ? text.substr(1) : text);
-  if (!time || profile.snapshots().empty()) return no_such(profile, name);
+  if (!time || profile.snapshots().empty()) {
+    return no_such(profile, fmt::format("snapshot \"{}\"", name));
+  }
   // Before the first snapshot there is only the start.
   return is_before_end ? snapshot_before_end(profile, *time) : snapshot_at(profile, *time);
 }
@@ -94,8 +97,12 @@ std::string span_text(const Span& span) { return span.from + std::string(kBetwee
 Result<Window> find_window(const Profile& profile, const Span& span) {
   const auto from = find(profile, span.from, "start");
   if (!from) return from.error();
-  const auto to = find(profile, span.to, "end");
+  const auto to = find(profile, span.to, kOwnEnd);
   if (!to) return to.error();
+  // Nothing is known of what was there at a time before the first snapshot.
+  if (!*to && !span.to.empty() && span.to != kOwnEnd) {
+    return no_such(profile, fmt::format("snapshot up to {}", span.to));
+  }
   if (*from && *to && **from > **to) {
     return Error{"", std::nullopt,
                  fmt::format("the window {} ends before it begins", span_text(span)),

@@ -353,7 +353,7 @@ check("a window's command", "--window peak.. allocated.out" in server.ask("/self
 check("links keep it", "/block/" in server.ask("/self?from=peak")[1] and "from=peak" in server.ask("/self?from=peak")[1], True)
 two = json.loads(server.ask(f"/self?from=peak&base=@..peak&metric=calls&format=json")[1])
 check("two windows side by side", two["view"], "diff-self")
-for path in ("/self?from=nothing", "/self?from=peak&to=start", "/self?base=@peak", "/self?base=@x.."):
+for path in ("/self?from=nothing", "/self?from=peak&to=start", "/self?to=0ns", "/self?base=@peak", "/self?base=@x.."):
     status, body, _ = server.ask(path)
     check(f"{path} is told", (status in (400, 404), "role=alert" in body), (True, True))
 check("its end", server.stop(), 0)

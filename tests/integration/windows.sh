@@ -31,7 +31,7 @@ done
 begin "what is no window is said in one line"
 cp "$work/a_peak_divides_the_run/mlmon.out" "$profile"
 for bad in "--window peak" "--window x.." "--since x" "--window peak..start" "--window a..b --since a" \
-  "--diff @peak" "--diff @x.." "--threads --since peak" "--verify --since peak" "--serve --since peak"; do
+  "--window ..0ns" "--diff @..0ns" "--diff $profile@..0ns" "--diff @peak" "--diff @x.." "--threads --since peak" "--verify --since peak" "--serve --since peak"; do
   # shellcheck disable=SC2086  # words
   "$REPORT" $bad "$profile" >"$dir/out" 2>"$dir/err" </dev/null
   check "status of $bad" $? = 2

@@ -68,6 +68,15 @@ TEST(Moments, ErrorListsTheSnapshotsThatExist) {
   for (const char* bad : {"", "a", "a.b"}) EXPECT_FALSE(parse_span(bad).ok()) << bad;
 }
 
+TEST(Moments, WindowEndsAtNoTimeBeforeTheFirstSnapshot) {
+  for (const char* end : {"1ms", "-60s"}) {
+    const auto window = find_window(read(phases()), {"", end});
+    ASSERT_FALSE(window.ok()) << end;
+    EXPECT_EQ(window.error().line(),
+              std::string("f: no snapshot up to ") + end + ": there are loaded (10 s), #2 (30 s)");
+  }
+}
+
 TEST(Moments, HoldTotals) {
   const auto all = moments(read(phases()), true);
   ASSERT_EQ(all.size(), 2u);
