@@ -71,6 +71,7 @@ class Cutter {
     process.duration_ns = end > begin ? end - begin : 0;
     process.process_cpu_ns = 0;
     // Of the times when recording was off, only the last one has a place in time.
+    if (to_ != nullptr) process.off_at_end_ns = 0;
     process.off_ns = to_ == nullptr ? std::min(process.off_at_end_ns, process.duration_ns) : 0;
     // It counts from when recording was turned on, as an attach does together with a reset.
     const bool is_since_reset = from_ != nullptr && from_->reason == SnapshotReason::kReset;

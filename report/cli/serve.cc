@@ -40,10 +40,10 @@ Status serve(const Options& options, const std::string& version) {
     one.window = request.window;
     one.base_window = request.base_window;
     one.baselines = request.base;
+    if (!request.files.empty()) one.files = request.files;
     for (std::size_t i = 0; i < request.since.size() && i < one.files.size(); ++i) {
       one.marks[one.files[i]] = request.since[i];
     }
-    if (!request.files.empty()) one.files = request.files;
     // When a page loads files, the browser's user waits, and nobody looks at the terminal.
     ProgressBar quiet(false);
     return load(one, request.needs, quiet);

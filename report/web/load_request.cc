@@ -48,7 +48,7 @@ Result<LoadRequest> load_request(const Query& query, const Site& site) {
   }
   if (const Base* from = find_mark(site, query.from)) {
     request.since = from->files;
-    request.window = {};
+    request.window.from.clear();
   }
   if (!query.base.empty()) {
     if (Status bad = find_base(query, site, request)) return *bad;
