@@ -214,7 +214,9 @@ bool names_files(const Options& options) {
   const auto mentions = [](const std::string& text) {
     return text.find("file:") != std::string::npos;
   };
+  const auto asks_in_rule = [&](const Limit& limit) { return asks(limit.pattern); };
   return mentions(options.value) || std::any_of(filter.keep.begin(), filter.keep.end(), mentions) ||
+         std::any_of(options.limits.begin(), options.limits.end(), asks_in_rule) ||
          std::any_of(filter.select.begin(), filter.select.end(), asks) ||
          std::any_of(filter.exclude.begin(), filter.exclude.end(), asks) ||
          std::any_of(filter.fold.begin(), filter.fold.end(), asks);

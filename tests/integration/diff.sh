@@ -98,6 +98,14 @@ check 'sum' "$("$REPORT" v1.ml v2.ml copy.ml --self --metric calls --format csv 
 "$REPORT" --export pprof -o v1.pb.gz v1.ml
 check 'an exported base' "$(called work v1.pb.gz v2.ml)" = 7,7,both
 
+name='a rule for a source file'
+for flags in -DLESS -DMORE; do
+  build "g$flags" app -g "$flags"
+  run_app "g$flags/app" "g$flags.ml"
+done
+status 0 --diff g-DLESS.ml g-DMORE.ml --fail-if '+1 calls in file:app.c'
+status 1 --diff g-DLESS.ml g-DMORE.ml --fail-if '+0 calls in file:app.c'
+
 name='rebuilt in place'
 build place app
 run_app place/app place1.ml
