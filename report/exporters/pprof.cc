@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "profile/calls_label.h"
+#include "profile/pprof_sample_types.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/frames.h"
@@ -29,10 +30,9 @@ namespace fbleprof::report {
 using namespace profile;
 
 std::string sample_type(const Metric& metric) {
-  if (metric.name == "allocations") return "alloc_objects";
-  if (metric.name == "allocated") return "alloc_space";
-  if (metric.name == "live-blocks") return "inuse_objects";
-  if (metric.name == "live") return "inuse_space";
+  for (const PprofSampleType& known : kPprofSampleTypes) {
+    if (metric.name == known.metric) return std::string(known.type);
+  }
   return escape(metric.name);
 }
 

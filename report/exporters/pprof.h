@@ -7,8 +7,7 @@
 
 namespace fbleprof::report {
 
-// The name of a metric's sample type: for memory those that Go and tcmalloc use, because viewers of
-// heap profiles look for them. Escaped.
+// The name of a metric's sample type: for memory those of profile/pprof_sample_types.h. Escaped.
 std::string sample_type(const profile::Metric& metric);
 
 }  // namespace fbleprof::report

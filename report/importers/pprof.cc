@@ -10,6 +10,7 @@
 #include "profile/builder.h"
 #include "profile/calls_label.h"
 #include "profile/metric_reader.h"
+#include "profile/pprof_sample_types.h"
 #include "report/importers/pprof_message.h"
 
 namespace fbleprof::importers {
@@ -53,6 +54,13 @@ Scale scale_of(std::string_view unit) {
     if (scale.name == unit) return scale;
   }
   return {unit, unit, 1};
+}
+
+std::string_view metric_of(std::string_view sample_type) {
+  for (const PprofSampleType& known : kPprofSampleTypes) {
+    if (known.type == sample_type) return known.metric;
+  }
+  return sample_type;
 }
 
 std::uint64_t times(std::uint64_t value, std::uint64_t factor) {
@@ -171,7 +179,8 @@ class Importer {
 
   void add_metric(std::size_t index) {
     const std::string_view unit = message_.text(message_.sample_types[index].unit);
-    std::string name(message_.text(message_.sample_types[index].type));
+    const std::string_view type = metric_of(message_.text(message_.sample_types[index].type));
+    std::string name(type);
     const Scale scale = scale_of(unit);
     Column& column = columns_[index];
     column.is_calls = name == "calls" && scale.unit == "count";
@@ -179,7 +188,7 @@ class Importer {
     // Among namesakes, the search for a free number goes on from the last one.
     auto [taken, is_free] = metric_names_.insert({name, 1});
     for (int& number = taken->second; !is_free;) {
-      name = fmt::format("{} {}", message_.text(message_.sample_types[index].type), ++number);
+      name = fmt::format("{} {}", type, ++number);
       is_free = metric_names_.insert({name, 1}).second;
       column.is_calls = false;
     }

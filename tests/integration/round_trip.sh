@@ -92,6 +92,16 @@ for format in pprof speedscope; do
   nothing_changed "notes.$format" notes.ml --metric calls
 done
 
+begin 'memory'
+cd "$dir" || exit 1
+LD_PRELOAD=$LIB:$(dirname "$LIB")/libfbleprof_alloc.so FBLEPROF_ALLOCS=exact FBLEPROF_OUT=$dir/memory.ml \
+  "$PROGRAMS/allocates.fentry" containers >/dev/null 2>&1 || fail 'not recorded'
+"$REPORT" --export pprof -o memory.pb.gz memory.ml || fail 'not exported'
+for metric in allocations allocated live; do nothing_changed memory.pb.gz memory.ml --metric $metric; done
+columns() { "$REPORT" --allocations --format json "$1" | grep -o '"alloc[a-z]*":' | sort | uniq -c; }
+check 'the same views' "$(columns memory.pb.gz)" = "$(columns memory.ml)"
+has_text allocated <(columns memory.pb.gz) || fail 'no view of what was allocated'
+
 begin 'packed profiles'
 cd "$dir" || exit 1
 # Without files and lines, which a packed profile keeps.
