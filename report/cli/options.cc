@@ -328,9 +328,6 @@ std::string check_view(const Options& options, const po::variables_map& given) {
     return fmt::format("--sort {}: {}{} takes {}", sort, name, compares ? " with --diff" : "",
                        orders);
   }
-  if (view.name == "by" && !options.splits.empty()) {
-    return "--by is a table, --split-by splits the tree: take one";
-  }
   return {};
 }
 

@@ -53,7 +53,11 @@ Needs needs_of(const Options& options) {
   if (options.view != nullptr && options.view->needs != nullptr) {
     needs = options.view->needs(options.value);
   }
-  if (needs.splits.empty()) needs.splits = options.splits;
+  for (const transform::Split& split : options.splits) {
+    // A view's own groups are the outermost.
+    const auto& known = needs.splits;
+    if (std::find(known.begin(), known.end(), split) == known.end()) needs.splits.push_back(split);
+  }
   needs.leaves |= options.leaves;
   needs.lines |= options.look.lines;
   if (options.exporter != nullptr) needs.lines |= options.exporter->wants_lines;

@@ -88,8 +88,10 @@ report::Needs needs_of(const Query& query) {
   const auto [view, value] = view_of(query);
   report::Needs needs;
   if (view != nullptr && view->needs != nullptr) needs = view->needs(value);
-  if (!query.thread.empty() && needs.splits.empty()) {
-    needs.splits.push_back({profile::Axis::kThread, ""});
+  const transform::Split by_thread{profile::Axis::kThread, ""};
+  const auto& known = needs.splits;
+  if (!query.thread.empty() && std::find(known.begin(), known.end(), by_thread) == known.end()) {
+    needs.splits.push_back(by_thread);
   }
   return needs;
 }

@@ -228,6 +228,21 @@ check("no pattern is both a glob and a part of other names",
       (len(rows(server, "/find?q=char*")), "all of them" in server.ask("/find?q=char*")[1]), (2, False))
 check("its end", server.stop(), 0)
 
+# What a page shows of one thread, its command shows in a terminal.
+subprocess.run([os.path.join(programs, "crowded.plain"), "2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+               env={**os.environ, "LD_PRELOAD": lib, "FBLEPROF_OUT": os.path.abspath("crowd.out")}, check=True)
+server = Served("crowd.out")
+one = rows(server, "/by/thread")[0]["name"]
+for page in ("self", "modules", "by/file", "by/thread", "by/process"):
+    shown = server.ask(f"/{page}?thread={quote(one)}")[1]
+    command = html.unescape(re.search("id=command>(.*?)</code>", shown, re.DOTALL)[1])
+    words = subprocess.run(["bash", "-c", "printf '%s\\0' " + command], capture_output=True, check=True).stdout
+    ran = subprocess.run([report, *words.decode().split("\0")[1:-1], "--format", "json"], capture_output=True, text=True)
+    check(f"the command of /{page} runs", (ran.returncode, ran.stderr), (0, ""))
+    if ran.returncode == 0:
+        check(f"it shows the rows of /{page}", json.loads(ran.stdout)["rows"], rows(server, f"/{page}?thread={quote(one)}"))
+check("its end", server.stop(), 0)
+
 # A shell reads the shown command back, whatever the file is called.
 for name in ("it's", "two\nlines", "q'\t\\ \u202e\u00e9 $x"):
     shutil.copy("folded", name)

@@ -130,7 +130,6 @@ TEST_F(CommandLine, OptionsThatDoNotGoTogetherAreRefused) {
       {{"--sort", "self", "--diff", "$two", "$one"}, "--sort self: --tree with --diff has one"},
       {{"--self", "--sort", "per-call", "--diff", "$two", "$one"},
        "--sort per-call: --self with --diff takes self dominated calls name"},
-      {{"--by", "thread", "--split-by", "thread", "$one"}, "--by is a table, --split-by splits"},
       {{"--pack", "--trim", "$one"}, "--pack and --trim"},
       {{"--pack", "--self", "$one"}, "--pack changes whole files: not with --self"},
       {{"--trim", "--select", "main", "$one"}, "--trim changes whole files: not with --select"},
