@@ -496,8 +496,12 @@ Result<Options> parse_options(int argc, char** argv) {
   positional.add("file", -1);
   po::variables_map given;
   try {
+    // Options may not be abbreviated: what is done to them before they are parsed knows whole
+    // names.
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::store(po::command_line_parser(with_optional_values(argc, argv))
                   .options(all)
+                  .style(style)
                   .positional(positional)
                   .run(),
               given);

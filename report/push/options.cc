@@ -80,7 +80,11 @@ Result<Options> parse_options(int argc, char** argv) {
   po::variables_map given;
   Options options;
   try {
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(), given);
+    // Not abbreviated, as in the other commands: a new option could change what "--r" means.
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(
+        po::command_line_parser(argc, argv).options(all).style(style).positional(positional).run(),
+        given);
     po::notify(given);
   } catch (const po::error& error) {
     return usage(error.what());

@@ -56,6 +56,7 @@ TEST(PushOptions, WhatIsWrongIsSaidInOneLine) {
       {{"f", "x"}, "a URL begins with http:// or https://"},
       {{"f", "http://x/\x7f"}, "no query, fragment or blanks"},
       {{"--nothing", "f", "http://x"}, "see fble-prof push --help"},
+      {{"--time", "5", "f", "http://x"}, "see fble-prof push --help"},
       {{"--timeout", "soon", "f", "http://x"}, "see fble-prof push --help"},
       {{"--timeout", "0", "f", "http://x"}, "--timeout: 1 to 3600"},
       {{"--timeout", "3601", "f", "http://x"}, "--timeout: 1 to 3600"},

@@ -130,6 +130,8 @@ TEST_F(CommandLine, OptionsThatDoNotGoTogetherAreRefused) {
       {{"--sort", "self", "--diff", "$two", "$one"}, "--sort self: --tree with --diff has one"},
       {{"--self", "--sort", "per-call", "--diff", "$two", "$one"},
        "--sort per-call: --self with --diff takes self dominated calls name"},
+      {{"--wid=-1", "$one"}, "unrecognised option '--wid=-1'"},
+      {{"--sinc", "-10s", "$one"}, "unrecognised option '--sinc'"},
       {{"--pack", "--trim", "$one"}, "--pack and --trim"},
       {{"--pack", "--self", "$one"}, "--pack changes whole files: not with --self"},
       {{"--trim", "--select", "main", "$one"}, "--trim changes whole files: not with --select"},
