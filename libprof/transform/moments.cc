@@ -24,15 +24,19 @@ struct Unit {
 constexpr Unit kUnits[] = {{"ms", 1e6},   {"us", 1e3}, {"ns", 1},    {"s", 1e9},
                            {"min", 60e9}, {"m", 60e9}, {"h", 3600e9}};
 
+constexpr double kLongestNs = 1e18;  // 31 years
+
 // "1.5s" in ns; nothing if it is not a duration.
 std::optional<std::uint64_t> parse_time(std::string_view text) {
   double amount = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, amount);
-  if (error != std::errc() || !(amount >= 0 && amount < 1e9)) return std::nullopt;
+  if (error != std::errc() || !(amount >= 0)) return std::nullopt;
   const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   for (const Unit& known : kUnits) {
-    if (known.name == unit) return static_cast<std::uint64_t>(amount * known.ns);
+    if (known.name != unit) continue;
+    const double ns = amount * known.ns;
+    return ns <= kLongestNs ? std::optional(static_cast<std::uint64_t>(ns)) : std::nullopt;
   }
   return std::nullopt;
 }

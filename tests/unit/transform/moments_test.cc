@@ -68,6 +68,13 @@ TEST(Moments, ErrorListsTheSnapshotsThatExist) {
   for (const char* bad : {"", "a", "a.b"}) EXPECT_FALSE(parse_span(bad).ok()) << bad;
 }
 
+TEST(Moments, TimesOfDecadesAreNoMoments) {
+  for (const char* from : {"999999999h", "-999999999h", "1e300s", "inf", "nans"}) {
+    EXPECT_FALSE(find_window(read(phases()), {from, ""}).ok()) << from;
+  }
+  EXPECT_EQ(found("2000000000000ns..").from, 1u);
+}
+
 TEST(Moments, WindowEndsAtNoTimeBeforeTheFirstSnapshot) {
   for (const char* end : {"1ms", "-60s"}) {
     const auto window = find_window(read(phases()), {"", end});
