@@ -148,9 +148,10 @@ PLAIN static void compute_in_threads(int count) {
   compute(NULL);
 }
 
+// Most of the time goes into calls.
 PLAIN static void soak(const char* plugin) {
   for (;;) {
-    for (int i = 0; i < 1000; ++i) even(i % 20);
+    for (int i = 0; i < 200000; ++i) even(i % 20);
     go_on(0);
     run_threads(3);
     load(plugin);

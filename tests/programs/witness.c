@@ -183,6 +183,14 @@ ENDS(_exit)
 ENDS(_Exit)
 ENDS(quick_exit)
 
+// Not at each call: the loader's lock is taken, and locks are made of syscall(SYS_futex).
+static int (*next_prctl)(int, ...);
+static long (*next_syscall)(long, ...);
+__attribute__((constructor)) static void find_next(void) {
+  if (!next_prctl) next_prctl = NEXT(prctl, int (*)(int, ...));
+  if (!next_syscall) next_syscall = NEXT(syscall, long (*)(long, ...));
+}
+
 int prctl(int option, ...) {
   unsigned long more[4];
   va_list arguments;
@@ -191,7 +199,8 @@ int prctl(int option, ...) {
   va_end(arguments);
   const int before = is_confined;
   if (option == PR_SET_SECCOMP) is_confined = 1;
-  const int result = NEXT(prctl, int (*)(int, ...))(option, more[0], more[1], more[2], more[3]);
+  find_next();
+  const int result = next_prctl(option, more[0], more[1], more[2], more[3]);
   if (result != 0) is_confined = before;
   return result;
 }
@@ -203,8 +212,8 @@ long syscall(long number, ...) {
   va_end(arguments);
   const int before = is_confined;
   if (number == SYS_seccomp || (number == SYS_prctl && more[0] == PR_SET_SECCOMP)) is_confined = 1;
-  const long result = NEXT(syscall, long (*)(long, ...))(number, more[0], more[1], more[2], more[3],
-                                                         more[4], more[5]);
+  find_next();
+  const long result = next_syscall(number, more[0], more[1], more[2], more[3], more[4], more[5]);
   if (result < 0) is_confined = before;
   return result;
 }
