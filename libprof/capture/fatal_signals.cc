@@ -101,10 +101,6 @@ bool repair_fault(int number, const siginfo_t* info, void* context) {
   return is_repaired;
 }
 
-bool is_default(const struct sigaction& action) {
-  return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
-}
-
 // A confined program may have forbidden to reset an action. Reads of memory that may not exist need
 // a handler that stays.
 bool is_reset_by_kernel(const struct sigaction& action) {
@@ -190,9 +186,10 @@ void on_fatal(int number, siginfo_t* info, void* context) {
 }
 
 void call_program(const struct sigaction& action, int number, siginfo_t* info, void* context) {
+  if (!is_handled(action)) return;
   if (action.sa_flags & SA_SIGINFO) {
     action.sa_sigaction(number, info, context);
-  } else if (action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL) {
+  } else {
     action.sa_handler(number);
   }
 }
@@ -232,14 +229,13 @@ void for_each_of_ours(Function function) {
 // The action to give the kernel for the action that the program sets.
 struct sigaction in_kernel(int number, const struct sigaction& action) {
   struct sigaction ours = action;
-  const bool is_ignored = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN;
   if (is_default(action)) {
     ours = {};
     ours.sa_sigaction = on_fatal;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     if (is_reset_by_kernel(action)) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
-  } else if (!is_ignored && (may_be_our_fault(number) || may_be_in_trampoline(number) ||
-                             (action.sa_flags & SA_RESETHAND))) {
+  } else if (!is_ignored(action) && (may_be_our_fault(number) || may_be_in_trampoline(number) ||
+                                     (action.sa_flags & SA_RESETHAND))) {
     ours.sa_sigaction = on_handled;
     ours.sa_flags |= SA_SIGINFO;
     if (!profile.confined) ours.sa_flags &= ~static_cast<int>(SA_RESETHAND);
@@ -253,9 +249,7 @@ void on_handled(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   const struct sigaction action = program_actions[number];
   if (action.sa_flags & static_cast<int>(SA_RESETHAND)) {
-    struct sigaction reset = action;
-    reset.sa_handler = SIG_DFL;
-    reset.sa_flags &= ~SA_SIGINFO;
+    const struct sigaction reset = after_reset(action);
     if (profile.confined) {
       program_actions[number] = reset;  // as the kernel has done
     } else {
@@ -294,10 +288,7 @@ void stand_in_front(int number, const struct sigaction& action) {
 
 void watch(int number) {
   struct sigaction old {};
-  if (set_kernel_action(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
-      old.sa_handler != SIG_DFL) {
-    return;
-  }
+  if (set_kernel_action(number, nullptr, &old) != 0 || !is_default(old)) return;
   stand_in_front(number, old);
 }
 
@@ -341,10 +332,7 @@ void stop_watching_fatal_signals() {
 void watch_cleared_signals() {
   struct sigaction now {};
   // With our handler in front, the default action is never the kernel's.
-  if (!watching || set_kernel_action(SIGSEGV, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) ||
-      now.sa_handler != SIG_DFL) {
-    return;
-  }
+  if (!watching || set_kernel_action(SIGSEGV, nullptr, &now) != 0 || !is_default(now)) return;
   watch_all(0);
 }
 

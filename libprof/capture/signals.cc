@@ -80,6 +80,8 @@ void leave_to_child(const siginfo_t& info, sigset_t& interrupted) {
 }
 
 KernelAction own_action;  // with our handler
+// libc's code that returns from a handler. Null before libc has set an action for us.
+void (*restorer)() = nullptr;
 
 bool is_own(const KernelAction& action) { return action.handler == own_action.handler; }
 
@@ -95,14 +97,6 @@ void set_in_kernel(const struct sigaction& action) {
   set_in_kernel(&kernels);
 }
 
-bool is_ignored(const struct sigaction& action) {
-  return action.sa_handler == SIG_IGN && !(action.sa_flags & SA_SIGINFO);
-}
-bool is_handled(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) ||
-         (action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL);
-}
-
 // A handler of the program's runs where ours does, so it must be the stack that the program chose:
 // a signal stack may be too small for it.
 void follow_stack_of_program() {
@@ -116,12 +110,12 @@ void follow_stack_of_program() {
 
 // SA_RESETHAND, before the handler runs.
 void reset_program_action() {
+  const struct sigaction reset = after_reset(program_action);
   if (is_owner()) {
-    program_action = {};
+    program_action = reset;
     if (may_sample) follow_stack_of_program();
   } else {
-    const struct sigaction default_action {};
-    set_in_kernel(default_action);
+    set_in_kernel(reset);
   }
 }
 
@@ -164,14 +158,15 @@ __attribute__((noinline)) void deliver_to_program(int number, siginfo_t* info, v
     change_mask(SIG_SETMASK,
                 *interrupted | *asked | (action.sa_flags & SA_NODEFER ? 0 : kSamplingBit));
   }
-  if (action.sa_flags & SA_SIGINFO) {
-    if (action.sa_flags & SA_RESETHAND) reset_program_action();
-    action.sa_sigaction(number, info, context);
-  } else if (action.sa_handler == SIG_DFL) {
+  if (is_default(action)) {
     die_of_signal();
-  } else if (action.sa_handler != SIG_IGN) {
+  } else if (!is_ignored(action)) {
     if (action.sa_flags & SA_RESETHAND) reset_program_action();
-    action.sa_handler(number);
+    if (action.sa_flags & SA_SIGINFO) {
+      action.sa_sigaction(number, info, context);
+    } else {
+      action.sa_handler(number);
+    }
   }
 }
 
@@ -322,7 +317,9 @@ KernelAction make_own_action() {
   __builtin_memcpy(&action.sa_mask, &all, sizeof all);
   __sigaction(kSamplingSignal, &action, &before);
   program_action = before;
-  return set_in_kernel(nullptr);
+  const KernelAction own = set_in_kernel(nullptr);
+  restorer = own.restorer;
+  return own;
 }
 
 }  // namespace
@@ -410,18 +407,33 @@ void restore_cleared_handler() {
   set_in_kernel(&own_action);
 }
 
+namespace {
+int set_by_libc(int number, const struct sigaction* action, struct sigaction* before) {
+  const int result = __sigaction(number, action, before);
+  KernelAction set{};
+  if (action && result == 0 &&
+      kernel_call(SYS_rt_sigaction, number, 0, reinterpret_cast<long>(&set), kKernelMaskBytes) ==
+          0) {
+    restorer = set.restorer;
+  }
+  return result;
+}
+}  // namespace
+
 struct sigaction as_libc_sets(const struct sigaction& action) {
   struct sigaction libcs = action;
   libcs.sa_flags |= static_cast<int>(kHasRestorer);
-  libcs.sa_restorer = own_action.restorer;
+  libcs.sa_restorer = restorer;
   return libcs;
 }
 
 int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before) {
-  // Where nothing is sampled, nothing leads to us.
-  if (!own_action.restorer) return __sigaction(number, action, before);
+  // Nothing leads to us yet.
+  if (!restorer) return set_by_libc(number, action, before);
   KernelAction given{}, replaced{};
-  if (action) given = to_kernel(as_libc_sets(*action));
+  // The program sees what it set where no handler of ours is: a call of its own may name no way
+  // back.
+  if (action) given = to_kernel(is_handled(*action) ? as_libc_sets(*action) : *action);
   const long result =
       kernel_call(SYS_rt_sigaction, number, action ? reinterpret_cast<long>(&given) : 0,
                   reinterpret_cast<long>(&replaced), kKernelMaskBytes);

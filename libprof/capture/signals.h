@@ -65,6 +65,18 @@ inline constexpr unsigned kHasRestorer = 0x04000000;
 // handler.
 struct sigaction as_libc_sets(const struct sigaction& action);
 
+// The kernel looks at the handler only, also with SA_SIGINFO.
+inline bool is_default(const struct sigaction& action) { return action.sa_handler == SIG_DFL; }
+inline bool is_ignored(const struct sigaction& action) { return action.sa_handler == SIG_IGN; }
+inline bool is_handled(const struct sigaction& action) {
+  return !is_default(action) && !is_ignored(action);
+}
+// The action after the handler of one with SA_RESETHAND was called.
+inline struct sigaction after_reset(struct sigaction action) {
+  action.sa_handler = SIG_DFL;
+  return action;
+}
+
 // sigaction by a system call: libc's may lead to us (attached_calls.h). 0, or -1 with errno.
 // Async-signal-safe.
 int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before);

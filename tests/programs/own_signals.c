@@ -22,6 +22,9 @@ static void once(int number) {
   ++seen;
   if (number == SIGTERM) raise(number);
 }
+static void informed(int number, siginfo_t* info, void* context) {
+  seen += number == info->si_signo && context != NULL;
+}
 static void on_bus(int number) {
   (void)!write(1, "SIGBUS\n", 7);
   counted();
@@ -31,14 +34,14 @@ static void on_bus(int number) {
 static void tell(const char* what, int number) {
   struct sigaction action;
   sigaction(number, NULL, &action);
-  printf("%s: %s flags %x masks %d %d %d %d\n", what,
+  printf("%s: %s flags %x returns %d masks %d %d %d %d\n", what,
          action.sa_handler == SIG_DFL   ? "default"
          : action.sa_handler == SIG_IGN ? "ignored"
          : action.sa_handler == once    ? "handled"
                                         : "other",
-         (unsigned)action.sa_flags, sigismember(&action.sa_mask, number),
-         sigismember(&action.sa_mask, SIGHUP), sigismember(&action.sa_mask, SIGKILL),
-         sigismember(&action.sa_mask, SIGSTOP));
+         (unsigned)action.sa_flags, action.sa_restorer != NULL,
+         sigismember(&action.sa_mask, number), sigismember(&action.sa_mask, SIGHUP),
+         sigismember(&action.sa_mask, SIGKILL), sigismember(&action.sa_mask, SIGSTOP));
 }
 
 // The program reads back the action that it set.
@@ -67,6 +70,17 @@ static void queries(void) {
     siginterrupt(number, 0);
     tell("restarting", number);
     printf("sigset %d\n", sigset(number, SIG_DFL) == once);
+    // The kernel looks at the handler only, and resets nothing else.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    action.sa_handler = SIG_IGN;
+    sigaction(number, &action, NULL);
+    raise(number);
+    tell("ignored in the new way", number);
+    action.sa_flags = SA_SIGINFO | (int)SA_RESETHAND;
+    action.sa_sigaction = informed;
+    sigaction(number, &action, NULL);
+    raise(number);
+    tell("informed once", number);
     // The kernel keeps neither all of these bits nor all of these flags.
     sigfillset(&action.sa_mask);
     action.sa_flags = SA_RESTART | 0x400 | 0x10000;
@@ -113,6 +127,11 @@ int main(int argc, char** argv) {
   }
   if (!strcmp(how, "once")) {
     struct sigaction action = {.sa_handler = once, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGTERM, &action, NULL);
+    raise(SIGTERM);
+  }
+  if (!strcmp(how, "new-default")) {
+    const struct sigaction action = {.sa_handler = SIG_DFL, .sa_flags = SA_SIGINFO};
     sigaction(SIGTERM, &action, NULL);
     raise(SIGTERM);
   }
