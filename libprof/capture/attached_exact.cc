@@ -108,7 +108,7 @@ const char* obstacle_to_counting() {
 }
 
 void choose_modules(RecorderOrder& order) {
-  note_unloading();
+  note_unloading(Unloaded::kAll);
   add_mapped_modules();
   drop_lists_of_unloaded();
   order.choice[sizeof order.choice - 1] = order.plan_folder[sizeof order.plan_folder - 1] = 0;

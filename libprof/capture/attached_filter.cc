@@ -12,7 +12,7 @@ using format::put_text;
 using format::RecorderOrder;
 
 void name_unfiltered(RecorderOrder& order) {
-  note_unloading();
+  note_unloading(Unloaded::kAll);
   add_mapped_modules();
   put_text(order.filter, profile.settings.filter.c_str());
   order.count = 0;

@@ -71,7 +71,7 @@ void prepare_mapped_modules() {
 }
 
 void forget_unmapped_modules() {
-  note_unloading();
+  note_unloading(Unloaded::kAll);
   drop_lists_of_unloaded();
 }
 

@@ -176,8 +176,8 @@ void finish_process(State state, std::uint32_t code) {
   if (profile.confined) {
     // A child that nobody noticed must not end its parent's profile.
     if (was_thread_memory_wiped()) return;
-    // A system call might end the program in a different way than it chose.
-    profile.finished = true;
+    // A system call might end the program in a different way than it chose. This may also be the
+    // end of a child of vfork, which nothing tells: its parent goes on.
     describe_end(code, false);
     header->state = state;
     return;

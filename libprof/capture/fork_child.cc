@@ -222,6 +222,7 @@ bool was_noticed_meanwhile(const ThreadState* inherited) {
 
 void become_own_process(ThreadState* inherited) {
   forget_changes_under_way();
+  forget_switches_under_way();
   forget_snapshots_under_way();
   if (inherited) restart_interrupted_hooks(*inherited);
   if (profile.confined) {

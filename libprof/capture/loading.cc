@@ -19,6 +19,8 @@ using format::Module;
 
 namespace {
 
+bool is_watched = false;
+
 void settle(Module& module) {
   __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
 }
@@ -57,7 +59,7 @@ extern "C" __attribute__((used)) void fbleprof_modules_changed() {
   // dlopen that fails unmaps what it has mapped. The same file may come back at the same place.
   {
     const CodeLock lock;
-    if (has_deleted) note_unloading();
+    if (has_deleted) note_unloading(Unloaded::kAll);
     add_mapped_modules();
   }
   prepare_new_modules();
@@ -78,6 +80,8 @@ const char* watch_loader() {
 }  // namespace
 
 void settle_new_modules() { for_each_new_module(settle); }
+
+bool is_loader_watched() { return is_watched; }
 
 // The jump at the place leads to another one near it, which reaches everywhere.
 LoaderWatch prepare_loader_watch(void (*changed)()) {
@@ -107,6 +111,7 @@ void prepare_modules() {
   prepare_new_modules();
   if (code_is_fixed) return;
   const char* reason = watch_loader();
+  is_watched = reason == nullptr;
   if (reason && !profile.settings.exact.empty()) {
     remark(Text<200>{"libraries loaded later are only sampled: "}.add(reason).c_str());
   }

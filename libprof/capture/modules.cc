@@ -82,8 +82,9 @@ void add_loaded_modules() {
     module.end = object.end;
     module.load_bias = map->l_addr;
     module.path = is_main ? program_path() : map->l_name;
+    module.flags = format::kModuleIsListed;
     if (is_main) {
-      module.flags = format::kModuleIsMain;
+      module.flags |= format::kModuleIsMain;
       widen_to_segments(module);
     }
     session.code_map.add_module(module);
@@ -138,6 +139,7 @@ void add_mapped_modules() {
     }
     module.load_bias = map->l_addr;
     module.path = map->l_name;
+    module.flags = format::kModuleIsListed;
     module.loaded_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     session.code_map.add_module(module);
   }
@@ -182,13 +184,14 @@ bool is_own_library(const format::Module& module) {
   return is_recorder(module) || is_own_library(path_of(module, path));
 }
 
-void note_unloading() {
+void note_unloading(Unloaded which) {
   bool was_hooked = false;
   signal_safe::forget_unloaded_objects();
   for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);
-    if (module->unloaded_ns == 0 && !is_still_loaded(*module)) {
+    const bool is_meant = which == Unloaded::kAll || (module->flags & format::kModuleIsListed) == 0;
+    if (module->unloaded_ns == 0 && is_meant && !is_still_loaded(*module)) {
       was_hooked |= retire(ref);
     }
     ref = module->older;

@@ -22,7 +22,11 @@ bool is_listed(const format::Module& module);
 void add_mapped_modules();
 
 // Call when modules may have been unloaded: forgets their code.
-void note_unloading();
+enum class Unloaded {
+  kAll,     // no module is being loaded: under the loader's lock, or nobody adds mapped modules
+  kOthers,  // of other link namespaces: one that is being loaded looks as if it was gone
+};
+void note_unloading(Unloaded which);
 
 // The loaded module that begins there, or null.
 format::Module* loaded_module_at(std::uint64_t begin);

@@ -79,7 +79,7 @@ ProcessStatus process_status() {
     text[got] = 0;
     const char *ignored = status_line(text, "SigIgn"), *caught = status_line(text, "SigCgt");
     if (ignored && caught) status.default_signals = ~(parse_hex(ignored) | parse_hex(caught));
-    if (const char* mode = status_line(text, "Seccomp")) {
+    if (const char* mode = status_line(text, "Seccomp"); mode && *mode) {
       status.is_confined = *mode != '0';
       break;
     }

@@ -10,6 +10,7 @@
 #include "capture/description.h"
 #include "capture/found_threads.h"
 #include "capture/hook_sites.h"
+#include "capture/loading.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
@@ -329,23 +330,29 @@ void before_unloading() {
 }
 
 void after_unloading() {
-  if (profile.confined) {  // no lock: one that is held would need a system call
-    note_unloading();
+  if (!session.arena.base()) return;  // in a child that was forked meanwhile
+  if (profile.confined) {             // no lock: one that is held would need a system call
+    if (is_profiling()) note_unloading(Unloaded::kAll);
     return;
   }
   bool must_switch;
   {
     const CodeLock lock;
-    if (is_profiling()) note_unloading();
+    // The loader has told of its own namespace's modules, before another thread could load more.
+    if (is_profiling()) note_unloading(is_loader_watched() ? Unloaded::kOthers : Unloaded::kAll);
     if (unloading != 0) --unloading;  // 0: in a child that was forked meanwhile
     must_switch = is_pending && unloading == 0;
   }
   if (must_switch) switch_sites();
 }
 
+void forget_switches_under_way() {
+  if (code_is_locked.exchange(false)) is_pending = true;
+}
+
 void recover_sites() {
   unloading = 0;
-  if (code_is_locked.exchange(false) || is_pending) switch_sites();
+  if (is_pending) switch_sites();
 }
 
 }  // namespace fbleprof::capture

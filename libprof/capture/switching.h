@@ -56,5 +56,7 @@ void after_unloading();
 // In a forked child with its own file, when it starts or stops recording: another thread may have
 // been switching at the fork.
 void recover_sites();
+// In any forked child, before: no other thread of it holds the lock.
+void forget_switches_under_way();
 
 }  // namespace fbleprof::capture

@@ -122,6 +122,7 @@ inline constexpr std::uint32_t kModuleIsHooked = 0x20;   // has functions that w
 inline constexpr std::uint32_t kModuleIsExact = 0x40;    // its functions count their calls, except
                                                          // those that are kFunctionNotCounted
 inline constexpr std::uint32_t kModuleIsSettled = 0x80;  // the recorder's own
+inline constexpr std::uint32_t kModuleIsListed = 0x100;  // the recorder's own
 
 enum class FunctionKind : std::uint16_t {
   kNative = 0,       // address = its first byte, as far as unwind tables tell

@@ -345,6 +345,7 @@ format::Ref CodeMap::add_module(const LoadedModule& loaded) {
         module->load_bias == loaded.load_bias && build_id.length != 0 &&
         same_text(*arena_, module->build_id, build_id.bytes, build_id.length) &&
         same_text(*arena_, module->path, loaded.path, length)) {
+      __atomic_fetch_or(&module->flags, loaded.flags, __ATOMIC_RELAXED);
       __atomic_store_n(&module->unloaded_ns, 0, __ATOMIC_RELEASE);
       return ref;
     }

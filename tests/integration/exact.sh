@@ -447,6 +447,75 @@ lacks_text "^first.plain: counted" "$dir/coverage" || fail "a library is changed
 [[ $(getconf GNU_LIBC_VERSION) < "glibc 2.35" ]] || # it does not tell of them
   check "the report names it once" "$(grep -c 'first.plain: it is in a link namespace' "$dir/coverage")" = 1
 
+begin "a library is loaded while another thread's dlclose ends"
+exactly
+cat >"$dir/library.c" <<'END'
+__attribute__((noinline)) int times(int x) {
+  __asm__ volatile("");
+  return x * FACTOR;
+}
+__attribute__((noinline)) int go(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += times(i);
+  return sum;
+}
+// The loader calls it while it relocates the library.
+static int four(void) { return 4; }
+static int (*resolve(void))(void) {
+  const long time[2] = {0, 600000000};
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(35), "D"(time), "S"(0) : "rcx", "r11", "memory");
+  return four;
+}
+int chosen(void) __attribute__((ifunc("resolve")));
+int use(void) { return chosen(); }
+END
+cat >"$dir/late.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+int dlclose(void* library) {
+  const int result = ((int (*)(void*))dlsym(RTLD_NEXT, "dlclose"))(library);
+  usleep(300000);
+  return result;
+}
+END
+cat >"$dir/loads.c" <<'END'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void* unload(void* library) {
+  dlclose(library);
+  return NULL;
+}
+static int (*load(const char* path))(int) {
+  void* library = dlopen(path, RTLD_NOW);
+  return library ? (int (*)(int))dlsym(library, "go") : NULL;
+}
+int main(int argc, char** argv) {
+  pthread_t thread;
+  if (argc < 4 || pthread_create(&thread, NULL, unload, dlopen(argv[3], RTLD_NOW)) != 0) return 1;
+  usleep(100000);
+  int (*const first)(int) = load(argv[1]);
+  printf("%d\n", first(1000));
+  pthread_join(thread, NULL);
+  int (*const second)(int) = load(argv[2]);
+  printf("%d\n", second(1000));
+  printf("%d\n", first(2000));
+  return 0;
+}
+END
+(
+  cd "$dir" || exit
+  gcc -O2 -fpic -shared -DFACTOR=3 library.c -o three.so && gcc -O2 -fpic -shared -DFACTOR=5 library.c -o five.so &&
+    gcc -O2 -fpic -shared late.c -o late.so && gcc -O2 loads.c -o loads -pthread
+) || fail "the libraries were not built"
+settings+=(LD_PRELOAD="$LIB:$dir/late.so")
+same "$dir/loads" "$dir/three.so" "$dir/five.so" libresolv.so.2
+verified "$profile"
+check "calls in both" "$(entered go)" = 3
+
 begin "a system that refuses new code"
 exactly
 same "$PROGRAMS/refusing.plain" 10/2/5=1 10/2/7=1 -- "$PROGRAMS/exact_entries.plain"

@@ -59,7 +59,7 @@ verified "$profile"
 # The program's own actions for fatal signals: the program receives them and ends by them as without
 # us, and the file is complete however it ends.
 for mode in fentry plain; do
-  for how in queries masks reraise once usr1 realtime trap; do
+  for how in queries masks reraise once new-default usr1 realtime trap; do
     begin "own signals: $how $mode"
     same "$PROGRAMS/own_signals.$mode" $how
     verified "$profile"
@@ -67,6 +67,9 @@ for mode in fentry plain; do
     check "it is not taken for killed" "$(fact state)" != killed
   done
 done
+begin "own signals, where nothing is sampled"
+settings=(FBLEPROF_CLOCK=ticks)
+same "$PROGRAMS/own_signals.fentry" queries
 begin "samples after masks and actions set in old ways"
 profiled "$PROGRAMS/own_signals.fentry" masks
 check "there are samples" "$(fact samples)" -gt 10
@@ -80,6 +83,9 @@ same_as_plain
 # In the child the loader still lists a library that it was about to forget, without its memory.
 begin "forks while libraries are unloaded"
 same "$PROGRAMS/fork_unloading.plain" "$plugin"
+begin "libraries that fork while they are unloaded, and children without profiles"
+settings=(FBLEPROF_CHILDREN=none)
+same timeout 60 "$PROGRAMS/fork_unloading.plain" "$plugin" "$PROGRAMS/forking_plugin.plain"
 
 for kind in sampled exact allocations waits; do
   for how in clone syscall clone3 instruction timer destructor; do

@@ -75,7 +75,7 @@ for mode in fentry plain; do
   for verdict in errno kill; do
     for how in fault abort signal actions own-signal handler-later blocked-elsewhere \
       blocked-elsewhere-later wait-for-signal thread thread-with-mask timer-thread ends close descriptor fiber \
-      signal-stack unload api; do
+      signal-stack unload api vfork; do
       begin "confined, $verdict: $how $mode"
       [ $how != close ] || settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
       same timeout 20 "$PROGRAMS/confined.$mode" $verdict $how
@@ -100,6 +100,9 @@ for mode in fentry plain; do
   begin "confined: a child that nobody notices does not end the profile, $mode"
   same timeout 20 "$PROGRAMS/confined.$mode" kill unnoticed-child
   check "it was killed" "$(fact state)" = killed
+  begin "confined: a library's destructor forks, $mode"
+  same timeout 20 "$PROGRAMS/confined.$mode" kill unload-forking "$PROGRAMS/forking_plugin.plain"
+  verified "$profile"
   begin "a filter that the kernel refuses, $mode"
   same "$PROGRAMS/confined.$mode" errno refused
   verified "$profile"

@@ -7,6 +7,8 @@
 //          fiber | signal-stack | first-process | refused (the filter is) |
 //          mask (all is allowed) | unload | api (calls to the recorder) |
 //          unnoticed-child (it ends; then its parent is killed) |
+//          vfork (the child ends; then the program uses the recorder) |
+//          unload-forking (a library argv[3] that forks then; all is allowed) |
 //          dispatch, dispatch-by-number (no filter: the kernel sends system calls to a handler of
 //          the program's)
 #define _GNU_SOURCE
@@ -218,6 +220,7 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "close")) allowed[count++] = SYS_close;
   const int of_unloading[] = {SYS_munmap, SYS_mprotect, SYS_futex, SYS_close, SYS_brk};
   if (!strcmp(how, "unload")) ALLOW(of_unloading);
+  if (!strcmp(how, "vfork")) allowed[count++] = SYS_vfork;
   const int of_children[] = {SYS_fork, SYS_wait4, SYS_kill};
   if (!strcmp(how, "unnoticed-child")) ALLOW(of_children);
   allowed[count] = -1;
@@ -262,10 +265,11 @@ int main(int argc, char** argv) {
   of_fiber.uc_link = &of_main;
   makecontext(&of_fiber, runs_in_fiber, 0);
   for (int i = 0; i < 3000; ++i) counted();
-  void* library = dlopen("libresolv.so.2", RTLD_NOW);
+  void* library = dlopen(argc > 3 ? argv[3] : "libresolv.so.2", RTLD_NOW);
   const struct Recorder recorder = find_recorder();
   fflush(stdout);
-  confine(!strcmp(how, "mask") ? SECCOMP_RET_ALLOW : verdict, allowed);
+  static const char* const kAllAllowed[] = {"mask", "unload-forking", NULL};
+  confine(is_of(how, kAllAllowed) ? SECCOMP_RET_ALLOW : verdict, allowed);
   for (int i = 0; i < 3000; ++i) counted();
   say("confined\n");
   if (!strcmp(how, "fault") || !strcmp(how, "first-process")) *(volatile int*)0 = 1;
@@ -326,7 +330,17 @@ int main(int argc, char** argv) {
     if (pthread_join(thread, &result) == 0 && result == ends) say("joined\n");
   }
   if (!strcmp(how, "unload")) say(dlclose(library) == 0 ? "unloaded\n" : "not unloaded\n");
+  if (!strcmp(how, "unload-forking")) {
+    dlclose(library);
+    if (getpid() != self) _exit(7);
+    return 0;
+  }
   if (!strcmp(how, "api")) use(&recorder);
+  if (!strcmp(how, "vfork")) {
+    const pid_t child = vfork();
+    if (child == 0) _exit(5);
+    if (recorder.snapshot && recorder.snapshot("after a child") != 0) say("no snapshot\n");
+  }
   if (!strcmp(how, "unnoticed-child")) {
     long child;
     __asm__ volatile("syscall" : "=a"(child) : "a"(SYS_fork) : "rcx", "r11", "memory");

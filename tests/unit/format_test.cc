@@ -237,6 +237,7 @@ std::string describe_layout() {
   NUMBER(kModuleIsHooked);
   NUMBER(kModuleIsExact);
   NUMBER(kModuleIsSettled);
+  NUMBER(kModuleIsListed);
   NUMBER(kFunctionHooked);
   NUMBER(kFunctionNotCounted);
   NUMBER(kFunctionHolder);
