@@ -29,10 +29,10 @@ bool is_for_program(int signal, const siginfo_t& info) {
   return info.si_pid != g_program && info.si_pid != getpid();
 }
 
-// A terminal's ^C may be meant for the program alone.
+// Others tell programs something else: SIGHUP, to read their files again. A terminal's ^C may be
+// meant for the program alone.
 bool tells_us_to_end(int signal, const siginfo_t& info) {
-  const bool is_to_end =
-      signal == SIGTERM || signal == SIGHUP || signal == SIGINT || signal == SIGQUIT;
+  const bool is_to_end = signal == SIGTERM || signal == SIGINT;
   return is_to_end && info.si_code <= 0 && is_for_program(signal, info);
 }
 

@@ -267,8 +267,9 @@ int run_twice(const TwoRuns& runs) {
   }
   // A program may end as usual when it is told to. Who did that does not expect another run.
   if (WIFSIGNALED(plain.status) || was_told_to_end()) {
-    tell("the sampled run was ended by a signal, and no other follows: its profile is " +
-         plain_out);
+    tell(std::string("the sampled run was ") +
+         (WIFSIGNALED(plain.status) ? "ended by a signal" : "told to end") +
+         ", and no other follows: its profile is " + plain_out);
     put_names(runs);
     return leave_like(plain.status);
   }
