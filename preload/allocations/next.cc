@@ -76,10 +76,12 @@ std::size_t bytes_of_early(const void* block) { return static_cast<const std::si
 FBLEPROF_INTERPOSE void fbleprof_describe_allocator(fbleprof_allocator* allocator) {
   using namespace fbleprof::preload;
   if (!has_next()) return;
-  allocator->is_libcs =
-      base_of(reinterpret_cast<void*>(next.malloc)) == base_of(reinterpret_cast<void*>(&abort));
   Dl_info first;
   if (dladdr(dlsym(RTLD_DEFAULT, "malloc"), &first) != 0 && first.dli_fbase != base_of(&next)) {
     allocator->unseen = first.dli_fname;
   }
+  // Of the program's own allocator, the blocks of operator new are seen.
+  allocator->is_libcs =
+      allocator->unseen == nullptr &&
+      base_of(reinterpret_cast<void*>(next.malloc)) == base_of(reinterpret_cast<void*>(&abort));
 }

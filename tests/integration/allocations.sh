@@ -100,6 +100,51 @@ same "$PROGRAMS/own_malloc.plain"
 "$REPORT" --summary "$profile" >"$dir/summary"
 has_text own_malloc "$dir/summary" || fail "no remark"
 
+begin "a program with an allocator of its own, but not operator new"
+cat >"$dir/own.cc" <<'CC'
+#include <cstdio>
+#include <cstdlib>
+static char heap[1 << 24];
+static std::size_t used = 0;
+static int strangers = 0;
+static bool is_own(void* block) { return block >= heap && block < heap + sizeof heap; }
+extern "C" {
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  const std::size_t at = (used + alignment - 1) / alignment * alignment;
+  used = at + bytes;
+  return heap + at;
+}
+void* malloc(std::size_t bytes) { return aligned_alloc(16, bytes); }
+void* calloc(std::size_t count, std::size_t bytes) { return malloc(count * bytes); }
+void* realloc(void* old, std::size_t bytes) {
+  char *block = static_cast<char*>(malloc(bytes)), *from = static_cast<char*>(old);
+  // It may copy what is behind the old block, but not the new one.
+  for (std::size_t i = 0; from != nullptr && i < bytes && from + i < block; ++i) block[i] = from[i];
+  return block;
+}
+void free(void* block) { strangers += block != nullptr && !is_own(block); }
+}
+struct alignas(64) Wide {
+  char bytes[64];
+};
+int main() {
+  for (int i = 0; i < 100; ++i) {
+    int* volatile number = new int(3);
+    Wide* volatile wide = new Wide;
+    strangers += !is_own(number) + !is_own(wide);
+    delete number;
+    delete wide;
+  }
+  std::printf("%d are not its own\n", strangers);
+}
+CC
+g++ -O1 "$dir/own.cc" -o "$dir/own" || fail "no program"
+recording exact
+same "$dir/own"
+verified "$profile"
+check "its blocks" "$(self allocations main)" = 200
+check "what it deletes is freed" "$(self live-blocks main)" = 0
+
 begin "a program with an operator delete of its own"
 recording exact
 same "$PROGRAMS/own_delete.plain"
