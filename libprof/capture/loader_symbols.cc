@@ -151,16 +151,15 @@ bool is_libc(const char* name) {
   return false;
 }
 
-// Whether the program names this library among those that it needs.
-bool is_needed_by_program(const char* name) {
-  const link_map& program = *_r_debug.r_map;
-  const ElfW(Dyn)* dynamic = program.l_ld;
+// Whether the object names this library among those that it needs.
+bool needs(const link_map& object, const char* name) {
+  const ElfW(Dyn)* dynamic = object.l_ld;
   const char* strings = nullptr;
   for (const ElfW(Dyn)* entry = dynamic; entry && entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag != DT_STRTAB) continue;
     const ElfW(Addr) address = entry->d_un.d_ptr;
-    strings = reinterpret_cast<const char*>(address < program.l_addr ? program.l_addr + address
-                                                                     : address);
+    strings =
+        reinterpret_cast<const char*>(address < object.l_addr ? object.l_addr + address : address);
   }
   for (const ElfW(Dyn)* entry = dynamic; strings && entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag != DT_NEEDED) continue;
@@ -170,7 +169,67 @@ bool is_needed_by_program(const char* name) {
   return false;
 }
 
+// A search for the definition that the objects around a place in the code have.
+struct LocalSearch {
+  struct Found {
+    link_map object;
+    void* definition;
+  };
+
+  const char* name;
+  std::uint64_t place;
+  Found before[8];  // in the order of the list
+  int found_before = 0;
+  void* result = nullptr;
+};
+
+link_map described(const dl_phdr_info& info) {
+  link_map object{};
+  object.l_addr = info.dlpi_addr;
+  object.l_name = const_cast<char*>(info.dlpi_name);
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    if (info.dlpi_phdr[i].p_type == PT_DYNAMIC) {
+      object.l_ld = reinterpret_cast<ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
+    }
+  }
+  return object;
+}
+
+bool contains(const dl_phdr_info& info, std::uint64_t place) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info.dlpi_phdr[i];
+    if (part.p_type == PT_LOAD && place - info.dlpi_addr - part.p_vaddr < part.p_memsz) return true;
+  }
+  return false;
+}
+
+int look_at(dl_phdr_info* info, std::size_t /*bytes*/, void* argument) {
+  auto& search = *static_cast<LocalSearch*>(argument);
+  const link_map object = described(*info);
+  void* definition = Symbols(object).find(search.name);
+  if (!contains(*info, search.place)) {
+    constexpr int kMost = sizeof search.before / sizeof search.before[0];
+    if (definition && search.found_before < kMost) {
+      search.before[search.found_before++] = {.object = object, .definition = definition};
+    }
+    return 0;
+  }
+  search.result = definition;
+  for (int i = search.found_before - 1; i >= 0; --i) {
+    if (needs(search.before[i].object, file_name(object.l_name))) {
+      search.result = search.before[i].definition;
+    }
+  }
+  return 1;
+}
+
 }  // namespace
+
+void* local_definition(const char* name, const void* place) {
+  LocalSearch search{.name = name, .place = reinterpret_cast<std::uint64_t>(place), .before = {}};
+  dl_iterate_phdr(look_at, &search);
+  return search.result;
+}
 
 void look_at_all_objects() { is_last = true; }
 
@@ -193,7 +252,7 @@ Definition next_definition_of_libc(const char* name, const void* after) {
   bool is_preloaded = true;
   while (map && (map = map->l_next)) {
     const char* file = file_name(map->l_name);
-    is_preloaded = is_preloaded && !is_needed_by_program(file);
+    is_preloaded = is_preloaded && !needs(*_r_debug.r_map, file);
     void* function = Symbols(*map).find(name);
     if (!function) continue;
     if (!found.next) found.next = function;

@@ -43,4 +43,8 @@ void fbleprof_unmapping(const void* memory, std::uint64_t bytes);
 bool fbleprof_take_mapping(const void* memory, fbleprof_taken_block* taken);
 void fbleprof_taken_was_unmapped(const void* memory, std::uint64_t bytes,
                                  const fbleprof_taken_block* taken);
+
+// The function of this name that the code at `place` calls, if it is the code's own, or that of
+// what loaded it; else null. Takes the loader's lock.
+void* fbleprof_find_local_definition(const char* name, const void* place);
 }

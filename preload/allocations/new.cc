@@ -20,6 +20,21 @@ namespace fbleprof::preload {
 
 namespace {
 
+// In a C program that loads C++ plugins, the C++ library is in no scope but theirs, and each call
+// belongs to a plugin. If no plugin has an operator of its own, all call the library's. To look
+// that up takes the loader's lock, so the calls of which it is known are kept: the page of the code
+// that calls, and the lower part of the operator's address.
+constinit std::uint64_t librarys_calls[1024];
+constexpr std::uint64_t kPage = 4096;
+
+// The lowest address of this library, and the end of its code.
+extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern "C" const char etext[] __attribute__((visibility("hidden")));
+bool is_here(std::uint64_t place) {
+  return place >= reinterpret_cast<std::uint64_t>(__ehdr_start) &&
+         place < reinterpret_cast<std::uint64_t>(etext);
+}
+
 // One of C++'s functions behind ours.
 class NextOperator {
  public:
@@ -34,40 +49,63 @@ class NextOperator {
   }
 
   void* find(std::uint64_t caller) {
-    void* found = is_in_objects_ ? find_in_object_of(caller) : nullptr;
-    if (found != nullptr) return found;
-    found = dlsym(RTLD_NEXT, name_);
-    if (found == nullptr) {
-      // In a C program that loads a C++ plugin, the C++ library is not in our scope.
-      for (const char* library : {"libstdc++.so.6", "libc++.so.1"}) {
-        void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-        if (handle != nullptr && (found = dlsym(handle, name_)) != nullptr) break;
+    if (!is_in_plugins_) {
+      if (void* found = dlsym(RTLD_NEXT, name_)) {
+        __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
+        return found;
       }
+      is_in_plugins_ = true;  // a lookup that fails allocates its message
     }
-    if (found == nullptr) {
-      is_in_objects_ = true;  // a lookup that fails allocates its message
-      found = find_in_object_of(caller);
-      if (found == nullptr) abort();  // C++ code runs without its library
-      return found;
-    }
-    __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
+    void* found = find_in_plugins(reinterpret_cast<const std::uint64_t*>(caller));
+    if (found == nullptr) abort();  // C++ code runs without its library
     return found;
   }
 
  private:
-  // A plugin that contains the C++ library. Others may contain another one, and it may be unloaded,
-  // so each call finds it again. A link map is a handle; dlopen would allocate memory.
-  void* find_in_object_of(std::uint64_t caller) const {
+  void* find_in_plugins(const std::uint64_t* caller) {
+    // The library ends some forms by a jump to others: these return to our wrapper of the first.
+    while (is_here(caller[1])) caller = reinterpret_cast<const std::uint64_t*>(caller[0]);
+    const std::uint64_t call =
+        caller[1] / kPage * kPage + reinterpret_cast<std::uint64_t>(this) % kPage;
+    constexpr std::uint64_t kCalls = sizeof librarys_calls / sizeof librarys_calls[0];
+    std::uint64_t& known = librarys_calls[(call / kPage + call % kPage / sizeof *this) % kCalls];
+    if (__atomic_load_n(&known, __ATOMIC_ACQUIRE) == call) return librarys_;
+    const auto* place = reinterpret_cast<const void*>(caller[1]);
+    // A plugin may contain the C++ library, and be unloaded, so this is looked up by each call.
+    void* own = fbleprof_find_local_definition != nullptr
+                    ? fbleprof_find_local_definition(name_, place)
+                    : nullptr;
+    if (librarys_ == nullptr && (own == nullptr || is_in_library(own))) find_librarys();
+    if (own != nullptr && own != librarys_) return own;
+    if (librarys_ == nullptr) return find_in_object_of(place);  // without the recorder
+    __atomic_store_n(&known, call, __ATOMIC_RELEASE);
+    return librarys_;
+  }
+
+  // A link map is a handle, at least of what dlopen was called for; dlopen would allocate memory.
+  void* find_in_object_of(const void* place) const {
     Dl_info info;
     void* object = nullptr;
-    const void* returns_to = reinterpret_cast<void**>(caller)[1];
-    return dladdr1(returns_to, &info, &object, RTLD_DL_LINKMAP) != 0 ? dlsym(object, name_)
-                                                                     : nullptr;
+    return dladdr1(place, &info, &object, RTLD_DL_LINKMAP) != 0 ? dlsym(object, name_) : nullptr;
+  }
+
+  // It stays loaded from now on.
+  void find_librarys() {
+    for (const char* library : {"libstdc++.so.6", "libc++.so.1"}) {
+      void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+      void* found = handle != nullptr ? dlsym(handle, name_) : nullptr;
+      if (found != nullptr) return __atomic_store_n(&librarys_, found, __ATOMIC_RELEASE);
+    }
+  }
+  static bool is_in_library(void* function) {
+    Dl_info info;
+    return dladdr(function, &info) != 0 && strstr(info.dli_fname, "c++.so") != nullptr;
   }
 
   const char* name_;
-  void* function_ = nullptr;
-  bool is_in_objects_ = false;
+  void* function_ = nullptr;  // for all callers
+  void* librarys_ = nullptr;  // for plugins that have none of their own
+  bool is_in_plugins_ = false;
 };
 
 bool is_in_libstdcxx(void* function) {

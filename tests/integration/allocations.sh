@@ -365,6 +365,52 @@ same "$dir/host" "$dir/one.so" "$dir/two.so"
 verified "$profile"
 check "two times 1001 blocks" "$(self allocations 'operator new(unsigned long)')" = 2002
 
+begin "a C program loads a plugin with operators of its own, which the C++ library calls, too"
+cat >"$dir/plugin.cc" <<'CC'
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+static int made = 0, deleted = 0;
+void* operator new(std::size_t bytes) {
+  ++made;
+  return static_cast<char*>(std::malloc(bytes + 64)) + 64;
+}
+void operator delete(void* block) noexcept {
+  ++deleted;
+  std::free(static_cast<char*>(block) - 64);
+}
+extern "C" int work(int count) {
+  for (int i = 0; i < count; ++i) {
+    int* volatile number = new int(i);
+    delete number;
+    std::string text(20, 'a');
+    text.append(100, 'b');
+  }
+  std::printf("%d made, %d deleted\n", made, deleted);
+  return deleted;
+}
+CC
+cat >"$dir/host.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  void* plugin = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
+  if (!plugin) return puts(dlerror());
+  printf("%d\n", ((int (*)(int))dlsym(plugin, "work"))(1000));
+  return 0;
+}
+C
+gcc "$dir/host.c" -o "$dir/host" -ldl || fail "no host"
+for options in "" -Wl,-Bsymbolic-functions; do
+  # shellcheck disable=SC2086
+  g++ -O1 -shared -fPIC $options "$dir/plugin.cc" -o "$dir/plugin.so" || fail "no plugin"
+  recording exact
+  same "$dir/host" "$dir/plugin.so"
+  verified "$profile"
+  check "nothing is lost, $options" "$(($(total live-blocks) < 100))" = 1
+done
+
 begin "without the wrappers the report says what to do"
 settings=(FBLEPROF_ALLOCS=exact)
 same "$PROGRAMS/allocates.plain" leaks
