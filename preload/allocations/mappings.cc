@@ -43,6 +43,14 @@ void* map(std::uint64_t caller, void* at, std::size_t bytes, int protection, int
   return memory;
 }
 
+// What Linux refuses at once, for which nothing ends: a part of a page at the beginning, no bytes,
+// or more than the addresses that a program may have on any machine.
+bool can_end(const void* memory, std::size_t bytes) {
+  constexpr std::uint64_t kLeastPage = 4096, kAddresses = std::uint64_t{1} << 56;
+  const auto begin = reinterpret_cast<std::uint64_t>(memory);
+  return begin % kLeastPage == 0 && bytes != 0 && begin < kAddresses && bytes <= kAddresses - begin;
+}
+
 }  // namespace
 
 FBLEPROF_INTERPOSE void* mmap(void* at, std::size_t bytes, int protection, int flags, int fd,
@@ -55,7 +63,7 @@ FBLEPROF_INTERPOSE void* mmap64(void* at, std::size_t bytes, int protection, int
 }
 
 FBLEPROF_INTERPOSE int munmap(void* memory, std::size_t bytes) noexcept {
-  if (fbleprof_unmapping != nullptr) fbleprof_unmapping(memory, bytes);
+  if (fbleprof_unmapping != nullptr && can_end(memory, bytes)) fbleprof_unmapping(memory, bytes);
   if (has_next()) return next.munmap(memory, bytes);
   return static_cast<int>(call_early(SYS_munmap, reinterpret_cast<long>(memory), bytes));
 }

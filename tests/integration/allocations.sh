@@ -213,12 +213,21 @@ KEEP static void kept(void) {
   char* memory = map(4 * MIB, PROT_READ | PROT_WRITE);
   munmap(memory + MIB, MIB);
 }
+// What the kernel refuses ends nothing.
+KEEP static void refused(void) {
+  char* memory = map(4 * MIB, PROT_READ | PROT_WRITE);
+  munmap(memory + 8, 4 * MIB);
+  munmap(memory, ~0UL);
+  munmap(memory, 1UL << 62);
+  munmap(memory, 0);
+}
 int main(void) {
   tail();
   neighbours();
   replaced();
   large();
   kept();
+  refused();
   return 0;
 }
 C
@@ -233,6 +242,7 @@ for function in tail neighbours replaced large; do
 done
 check "around a hole, what is there" "$(self live kept)" = $((3 << 20))
 check "in two pieces" "$(self live-blocks kept)" = 2
+check "what cannot be unmapped is live" "$(self live refused) $(self live-blocks refused)" = "$((4 << 20)) 1"
 
 begin "memory that mremap enlarges is sampled like other memory"
 cat >"$dir/grows.c" <<'C'
