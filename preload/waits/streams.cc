@@ -117,6 +117,7 @@ FBLEPROF_GETS(getchar, stdin)
 FBLEPROF_STREAM(fgets, has_buffered_text(stream_of(c), static_cast<int>(b)))
 FBLEPROF_STREAM(fgets_unlocked, has_buffered_text_unlocked(stream_of(c), static_cast<int>(b)))
 FBLEPROF_STREAM(__fgets_chk, has_buffered_text(stream_of(d), static_cast<int>(c)))
+FBLEPROF_STREAM(__fgets_unlocked_chk, has_buffered_text_unlocked(stream_of(d), static_cast<int>(c)))
 
 #define FBLEPROF_LINE(name, stream, end) \
   FBLEPROF_STREAM(name, has_buffered_line(stream_of(stream), ~std::size_t{0}, end))

@@ -14,7 +14,7 @@ verified "$profile"
 begin "no stream is needed for nothing"
 settings=("${recording[@]}")
 same "$PROGRAMS/wait_arguments.plain" nothing
-check "nothing came" "$(cat "$dir/plain.out")" = "0 0 0 0 0 1 1 1 1 empty"
+check "nothing came" "$(cat "$dir/plain.out")" = "0 0 0 0 0 1 1 1 1 1 empty"
 
 begin "threads that read one stream"
 settings=("${recording[@]}")

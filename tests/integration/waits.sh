@@ -168,6 +168,42 @@ check "all that was read" "$(total bytes-read)" = 3000000
 check "what was written before fclose" "$(total bytes-written)" -ge $((3000000 - 8192))
 check "and no more" "$(total bytes-written)" -le 3000000
 
+begin "lines of a stream, with the size of the buffer and without"
+cat >"$dir/lines.c" <<'C'
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <unistd.h>
+char* __fgets_chk(char* to, size_t room, int most, FILE* stream);
+char* __fgets_unlocked_chk(char* to, size_t room, int most, FILE* stream);
+int main(void) {
+  int ends[2];
+  char line[8] = "", *to = NULL;
+  if (pipe(ends) != 0) return 1;
+  if (fork() == 0) {
+    for (int i = 0; i < 4; ++i) {
+      usleep(20000);
+      if (write(ends[1], "line\n", 5) != 5) return 1;
+    }
+    return 0;
+  }
+  FILE* stream = fdopen(ends[0], "r");
+  for (int i = 0; i < 4; ++i) {
+    if (i == 0) to = fgets(line, sizeof line, stream);
+    if (i == 1) to = fgets_unlocked(line, sizeof line, stream);
+    if (i == 2) to = __fgets_chk(line, sizeof line, sizeof line, stream);
+    if (i == 3) to = __fgets_unlocked_chk(line, sizeof line, sizeof line, stream);
+    if (to != NULL) fputs(line, stdout);
+  }
+  return 0;
+}
+C
+gcc "$dir/lines.c" -o "$dir/lines" || fail "no program"
+settings=("${recording[@]}")
+same "$dir/lines"
+for call in fgets fgets_unlocked __fgets_chk __fgets_unlocked_chk; do
+  check "it waited in $call" "$(waited $call)" -ge 5
+done
+
 begin "functions of a preloaded library are called as without"
 LD_PRELOAD=$PROGRAMS/replacing_calls.plain "$PROGRAMS/replaced_calls.plain" >"$dir/plain.out"
 settings=("LD_PRELOAD=$wrappers:$LIB:$PROGRAMS/replacing_calls.plain" FBLEPROF_WAITS=1)

@@ -15,6 +15,7 @@
 ssize_t __recvfrom_chk(int fd, void* to, size_t most, size_t room, int flags, void* from,
                        socklen_t* from_bytes);
 char* __fgets_chk(char* to, size_t room, int most, FILE* stream);
+char* __fgets_unlocked_chk(char* to, size_t room, int most, FILE* stream);
 size_t __fread_chk(void* to, size_t room, size_t size, size_t count, FILE* stream);
 
 // Each datagram tells the name of its sender, and how long the name is.
@@ -51,6 +52,7 @@ static void transfer_nothing(void) {
   printf("%d ", fgets(text, (int)zero, none) == NULL);
   printf("%d ", fgets_unlocked(text, (int)zero - 1, none) == NULL);
   printf("%d ", __fgets_chk(text, sizeof text, (int)zero, none) == NULL);
+  printf("%d ", __fgets_unlocked_chk(text, sizeof text, (int)zero, none) == NULL);
   printf("%d ", fgets(text, (int)zero + 1, none) == text);
   printf("%s\n", *text == 0 ? "empty" : text);
 }
