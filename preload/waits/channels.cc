@@ -125,13 +125,13 @@ void watch(Word epoll, Word fd, bool are_events_of_writes) {
   return result;
 }
 
-[[gnu::always_inline]] inline Word write_to(Next& callee, std::uint64_t caller, Word fd, Word b,
-                                            Word c, Word d, Word e, Word f) {
+[[gnu::always_inline]] inline Word write_to(Next& callee, std::uint64_t caller, Word to, Word a,
+                                            Word b, Word c, Word d, Word e, Word f) {
   auto* function = callee.as<OfWords>();
   if (function == nullptr) return missing();
-  note_write(fd, caller);
+  note_write(to, caller);
   Waiting waiting(callee, caller);
-  const Word result = function(fd, b, c, d, e, f);
+  const Word result = function(a, b, c, d, e, f);
   waiting.has_written(result);
   return result;
 }
@@ -202,24 +202,39 @@ using namespace fbleprof::preload;
 FBLEPROF_CHANNEL(read_from, read)
 FBLEPROF_CHANNEL(read_from, __read_chk)
 FBLEPROF_CHANNEL(read_from, readv)
+FBLEPROF_CHANNEL(read_from, preadv2)
+FBLEPROF_CHANNEL(read_from, preadv64v2)
 FBLEPROF_CHANNEL(read_from, recv)
 FBLEPROF_CHANNEL(read_from, __recv_chk)
 FBLEPROF_CHANNEL(read_from, recvfrom)
 FBLEPROF_CHANNEL(read_from, recvmsg)
-FBLEPROF_CHANNEL(write_to, write)
-FBLEPROF_CHANNEL(write_to, writev)
-FBLEPROF_CHANNEL(write_to, send)
-FBLEPROF_CHANNEL(write_to, sendto)
-FBLEPROF_CHANNEL(write_to, sendmsg)
 FBLEPROF_CHANNEL(wait_for_events, epoll_wait)
 FBLEPROF_CHANNEL(wait_for_events, epoll_pwait)
 FBLEPROF_CHANNEL(wait_for_events, epoll_pwait2)
+
+// Which of its words the call writes to.
+#define FBLEPROF_WRITER(name, to)                                                \
+  FBLEPROF_WRAPPER(Word, name, Word a, Word b, Word c, Word d, Word e, Word f) { \
+    return write_to(next::name, FBLEPROF_CALLER, to, a, b, c, d, e, f);          \
+  }
+FBLEPROF_WRITER(write, a)
+FBLEPROF_WRITER(writev, a)
+FBLEPROF_WRITER(pwritev2, a)
+FBLEPROF_WRITER(pwritev64v2, a)
+FBLEPROF_WRITER(send, a)
+FBLEPROF_WRITER(sendto, a)
+FBLEPROF_WRITER(sendmsg, a)
+FBLEPROF_WRITER(sendfile, a)
+FBLEPROF_WRITER(sendfile64, a)
+FBLEPROF_WRITER(vmsplice, a)
+FBLEPROF_WRITER(tee, b)
+FBLEPROF_WRITER(splice, c)
 
 // These return how many messages they transferred.
 FBLEPROF_WRAPPER(Word, recvmmsg, Word fd, Word messages, Word b, Word c, Word d) {
   auto* function = next::recvmmsg.as<OfWords>();
   if (function == nullptr) return missing();
-  Waiting waiting(next::recvmmsg, FBLEPROF_CALLER, WaitKind::kForPeers);
+  Waiting waiting(next::recvmmsg, FBLEPROF_CALLER, WaitKind::kForPeers, awaited(fd));
   const Word result = function(fd, messages, b, c, d, 0);
   waiting.has_read(bytes_of(messages, result));
   return result;
@@ -227,6 +242,7 @@ FBLEPROF_WRAPPER(Word, recvmmsg, Word fd, Word messages, Word b, Word c, Word d)
 FBLEPROF_WRAPPER(Word, sendmmsg, Word fd, Word messages, Word b, Word c) {
   auto* function = next::sendmmsg.as<OfWords>();
   if (function == nullptr) return missing();
+  note_write(fd, FBLEPROF_CALLER);
   Waiting waiting(next::sendmmsg, FBLEPROF_CALLER);
   const Word result = function(fd, messages, b, c, 0, 0);
   waiting.has_written(bytes_of(messages, result));

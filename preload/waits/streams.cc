@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "waiting.h"
+#include "channels.h"
 
 using namespace fbleprof::preload;
 
@@ -99,6 +99,14 @@ std::size_t pending(const FILE* stream) {
   return result;
 }
 
+// What is in the stream's buffer is about to be written. Null: in those of all streams.
+void note_flush(FILE* stream, std::uint64_t caller) {
+  if (stream == nullptr || pending(stream) == 0) return;
+  const int saved_errno = errno;
+  note_write(fileno_unlocked(stream), caller);
+  errno = saved_errno;
+}
+
 }  // namespace
 
 // A wrapper of up to five words, which cannot block if `is_at_once`.
@@ -152,14 +160,20 @@ FBLEPROF_STREAM(puts, has_room_for(reinterpret_cast<const char*>(a), stdout))
 FBLEPROF_WRITE(fwrite)
 FBLEPROF_WRITE(fwrite_unlocked)
 
+#define FBLEPROF_FLUSH(name)                                         \
+  FBLEPROF_WRAPPER(Word, name, Word stream) {                        \
+    note_flush(stream_of(stream), FBLEPROF_CALLER);                  \
+    return wait_in(next::name, FBLEPROF_CALLER, stream, 0, 0, 0, 0); \
+  }
+FBLEPROF_FLUSH(fflush)
+FBLEPROF_FLUSH(fflush_unlocked)
+
 // Functions with a list of arguments are wrapped as they are; those with `...` call them.
 #define FBLEPROF_LISTED(name) FBLEPROF_STREAM(name, false)
 FBLEPROF_LISTED(vprintf)
 FBLEPROF_LISTED(vfprintf)
-FBLEPROF_LISTED(vdprintf)
 FBLEPROF_LISTED(__vprintf_chk)
 FBLEPROF_LISTED(__vfprintf_chk)
-FBLEPROF_LISTED(__vdprintf_chk)
 FBLEPROF_LISTED(vscanf)
 FBLEPROF_LISTED(vfscanf)
 FBLEPROF_LISTED(__isoc99_vscanf)
@@ -191,13 +205,29 @@ FBLEPROF_LISTED(__isoc23_vfscanf)
   }
 FBLEPROF_VARIADIC_1(printf, vprintf)
 FBLEPROF_VARIADIC_2(fprintf, vfprintf)
-FBLEPROF_VARIADIC_2(dprintf, vdprintf)
 FBLEPROF_VARIADIC_2(__printf_chk, __vprintf_chk)
 FBLEPROF_VARIADIC_3(__fprintf_chk, __vfprintf_chk)
-FBLEPROF_VARIADIC_3(__dprintf_chk, __vdprintf_chk)
 FBLEPROF_VARIADIC_1(scanf, vscanf)
 FBLEPROF_VARIADIC_2(fscanf, vfscanf)
 FBLEPROF_VARIADIC_1(__isoc99_scanf, __isoc99_vscanf)
 FBLEPROF_VARIADIC_2(__isoc99_fscanf, __isoc99_vfscanf)
 FBLEPROF_VARIADIC_1(__isoc23_scanf, __isoc23_vscanf)
 FBLEPROF_VARIADIC_2(__isoc23_fscanf, __isoc23_vfscanf)
+
+// These write to a descriptor at once.
+#define FBLEPROF_LISTED_TO(name)                                  \
+  FBLEPROF_WRAPPER(Word, name, Word fd, Word b, Word c, Word d) { \
+    note_write(fd, FBLEPROF_CALLER);                              \
+    return wait_in(next::name, FBLEPROF_CALLER, fd, b, c, d, 0);  \
+  }
+FBLEPROF_LISTED_TO(vdprintf)
+FBLEPROF_LISTED_TO(__vdprintf_chk)
+FBLEPROF_WRAPPER(int, dprintf, Word fd, Word format, ...) {
+  note_write(fd, FBLEPROF_CALLER);
+  FBLEPROF_PASS_LIST(dprintf, vdprintf, format, int(Word, Word, va_list), fd, format);
+}
+FBLEPROF_WRAPPER(int, __dprintf_chk, Word fd, Word flag, Word format, ...) {
+  note_write(fd, FBLEPROF_CALLER);
+  FBLEPROF_PASS_LIST(__dprintf_chk, __vdprintf_chk, format, int(Word, Word, Word, va_list), fd,
+                     flag, format);
+}

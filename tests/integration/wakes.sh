@@ -17,7 +17,8 @@ for mode in fentry plain; do
   same "$PROGRAMS/wakes.$mode"
   verified "$profile"
   "$REPORT" --export folded --metric wait -o "$dir/paths" "$profile"
-  for kind in cond semaphore jump futex barrier pipe eventfd epoll; do
+  for kind in cond semaphore jump futex barrier pipe eventfd epoll \
+    dprintf list checked checked_list pwritev2 sendfile splice vmsplice tee flush messages; do
     all=$(below "waits_$kind")
     # The first wait may begin late, and on a busy machine a byte comes before the next wait.
     check "most is known, $kind" "$(below "waits_$kind" "signals_$kind")" -ge $((all * 6 / 10))

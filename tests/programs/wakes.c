@@ -5,17 +5,21 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define KEEP __attribute__((noinline))
 
-enum { kRounds = 4, kKinds = 19 };
+enum { kRounds = 4, kKinds = 30 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -105,6 +109,61 @@ KEEP static void waits_eventfd(void) {
   eventfd_read(counter, &value);
 }
 
+// The other calls that write to a pipe.
+static int written[2], full[2], file;
+static FILE* stream;
+static char eight[] = "12345678";
+static struct iovec part = {.iov_base = eight, .iov_len = 8};
+static off_t from;
+
+// Declared only where a compiler checks arguments.
+int __dprintf_chk(int fd, int flag, const char* format, ...);
+int __vdprintf_chk(int fd, int flag, const char* format, va_list list);
+
+KEEP static void print(int is_checked, const char* format, ...) {
+  va_list list;
+  va_start(list, format);
+  if (is_checked) {
+    __vdprintf_chk(written[1], 1, format, list);
+  } else {
+    vdprintf(written[1], format, list);
+  }
+  va_end(list);
+}
+#define WRITES(how, call)                \
+  KEEP static void signals_##how(void) { \
+    from = 0;                            \
+    (void)!(call);                       \
+    __asm__ volatile("");                \
+  }                                      \
+  KEEP static void waits_##how(void) {   \
+    take_byte(written[0]);               \
+    __asm__ volatile("");                \
+  }
+WRITES(dprintf, dprintf(written[1], "%s", eight))
+WRITES(list, (print(0, "%s", eight), 0))
+WRITES(checked, __dprintf_chk(written[1], 1, "%s", eight))
+WRITES(checked_list, (print(1, "%s", eight), 0))
+WRITES(pwritev2, pwritev2(written[1], &part, 1, -1, 0))
+WRITES(sendfile, sendfile(written[1], file, &from, 8))
+WRITES(splice, splice(file, &from, written[1], NULL, 8, 0))
+WRITES(vmsplice, vmsplice(written[1], &part, 1, 0))
+WRITES(tee, tee(full[0], written[1], 8, 0))
+WRITES(flush, fputs(eight, stream) + fflush(stream))
+
+static int messages[2];
+KEEP static void signals_messages(void) {
+  struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+  sendmmsg(messages[1], &message, 1, 0);
+  __asm__ volatile("");
+}
+KEEP static void waits_messages(void) {
+  char bytes[8];
+  struct iovec room = {.iov_base = bytes, .iov_len = sizeof bytes};
+  struct mmsghdr message = {.msg_hdr = {.msg_iov = &room, .msg_iovlen = 1}};
+  recvmmsg(messages[0], &message, 1, 0, NULL);
+}
+
 // The event loop of many servers: other threads wake it by a byte.
 KEEP static void signals_epoll(void) {
   send_byte(sockets[1]);
@@ -183,15 +242,21 @@ REPLACED(by_dup3)
 REPLACED(by_stream)
 
 static void (*const kSignals[kKinds])(void) = {
-    signals_cond,      signals_semaphore, signals_jump,     signals_futex,    signals_barrier,
-    signals_pipe,      signals_eventfd,   signals_epoll,    signals_range,    signals_from,
-    signals_stream,    signals_call,      signals_child,    signals_by_dup2,  signals_by_dup3,
-    signals_by_stream, signals_deleted,   signals_modified, signals_duplicate};
+    signals_cond,     signals_semaphore, signals_jump,         signals_futex,
+    signals_barrier,  signals_pipe,      signals_eventfd,      signals_epoll,
+    signals_range,    signals_from,      signals_stream,       signals_call,
+    signals_child,    signals_by_dup2,   signals_by_dup3,      signals_by_stream,
+    signals_deleted,  signals_modified,  signals_duplicate,    signals_dprintf,
+    signals_list,     signals_checked,   signals_checked_list, signals_pwritev2,
+    signals_sendfile, signals_splice,    signals_vmsplice,     signals_tee,
+    signals_flush,    signals_messages};
 static void (*const kWaits[kKinds])(void) = {
-    waits_cond,      waits_semaphore, waits_jump,     waits_futex,    waits_barrier,
-    waits_pipe,      waits_eventfd,   waits_epoll,    waits_range,    waits_from,
-    waits_stream,    waits_call,      waits_child,    waits_by_dup2,  waits_by_dup3,
-    waits_by_stream, waits_deleted,   waits_modified, waits_duplicate};
+    waits_cond,      waits_semaphore, waits_jump,         waits_futex,     waits_barrier,
+    waits_pipe,      waits_eventfd,   waits_epoll,        waits_range,     waits_from,
+    waits_stream,    waits_call,      waits_child,        waits_by_dup2,   waits_by_dup3,
+    waits_by_stream, waits_deleted,   waits_modified,     waits_duplicate, waits_dprintf,
+    waits_list,      waits_checked,   waits_checked_list, waits_pwritev2,  waits_sendfile,
+    waits_splice,    waits_vmsplice,  waits_tee,          waits_flush,     waits_messages};
 
 static int woken;
 KEEP static void* waits(void* unused) {
@@ -291,6 +356,11 @@ int main(void) {
   replace_numbers();
   unwatch();
   if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
+  if (pipe(written) != 0 || pipe(full) != 0) return 1;
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, messages) != 0) return 1;
+  stream = fdopen(written[1], "w");
+  file = memfd_create("eight", 0);
+  if (write(file, eight, 8) != 8 || write(full[1], eight, 8) != 8) return 1;
   // On a busy machine two signals come before one wait.
   counter = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
   epoll = epoll_create1(EPOLL_CLOEXEC);
