@@ -136,16 +136,6 @@ void watch(Word epoll, Word fd, bool are_events_of_writes) {
   return result;
 }
 
-[[gnu::always_inline]] inline Word wait_for_events(Next& callee, std::uint64_t caller, Word epoll,
-                                                   Word b, Word c, Word d, Word e, Word f) {
-  return wait_for(callee, caller, WaitKind::kForEvents, awaited(epoll), epoll, b, c, d, e, f);
-}
-
-Word pass_on(Next& callee, Word a, Word b, Word c, Word d) {
-  auto* function = callee.as<OfWords>();
-  return function != nullptr ? function(a, b, c, d, 0, 0) : missing();
-}
-
 Word bytes_of(Word messages, Word count) {
   const auto* message = reinterpret_cast<const mmsghdr*>(messages);
   Word bytes = 0;
@@ -195,22 +185,28 @@ void forget_by_call(Word number, Word a, Word b, Word c) {
 
 using namespace fbleprof::preload;
 
-#define FBLEPROF_CHANNEL(how, name)                                               \
+#define FBLEPROF_READER(name)                                                     \
   FBLEPROF_WRAPPER(Word, name, Word fd, Word b, Word c, Word d, Word e, Word f) { \
-    return how(next::name, FBLEPROF_CALLER, fd, b, c, d, e, f);                   \
+    return read_from(next::name, FBLEPROF_CALLER, fd, b, c, d, e, f);             \
   }
-FBLEPROF_CHANNEL(read_from, read)
-FBLEPROF_CHANNEL(read_from, __read_chk)
-FBLEPROF_CHANNEL(read_from, readv)
-FBLEPROF_CHANNEL(read_from, preadv2)
-FBLEPROF_CHANNEL(read_from, preadv64v2)
-FBLEPROF_CHANNEL(read_from, recv)
-FBLEPROF_CHANNEL(read_from, __recv_chk)
-FBLEPROF_CHANNEL(read_from, recvfrom)
-FBLEPROF_CHANNEL(read_from, recvmsg)
-FBLEPROF_CHANNEL(wait_for_events, epoll_wait)
-FBLEPROF_CHANNEL(wait_for_events, epoll_pwait)
-FBLEPROF_CHANNEL(wait_for_events, epoll_pwait2)
+FBLEPROF_READER(read)
+FBLEPROF_READER(__read_chk)
+FBLEPROF_READER(readv)
+FBLEPROF_READER(preadv2)
+FBLEPROF_READER(preadv64v2)
+FBLEPROF_READER(recv)
+FBLEPROF_READER(__recv_chk)
+FBLEPROF_READER(recvfrom)
+FBLEPROF_READER(recvmsg)
+
+#define FBLEPROF_EVENTS(name)                                                                    \
+  FBLEPROF_WRAPPER(Word, name, Word epoll, Word b, Word c, Word d, Word e, Word f) {             \
+    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForEvents, awaited(epoll), epoll, b, \
+                    c, d, e, f);                                                                 \
+  }
+FBLEPROF_EVENTS(epoll_wait)
+FBLEPROF_EVENTS(epoll_pwait)
+FBLEPROF_EVENTS(epoll_pwait2)
 
 // Which of its words the call writes to.
 #define FBLEPROF_WRITER(name, to)                                                \
@@ -290,7 +286,7 @@ FBLEPROF_REOPEN(freopen64)
 // Linux closes a range without waiting, like a descriptor that is replaced.
 FBLEPROF_WRAPPER(Word, close_range, Word first, Word last, Word flags) {
   forget_by_call(SYS_close_range, first, last, flags);
-  return pass_on(next::close_range, first, last, flags, 0);
+  return pass_on(next::close_range, first, last, flags);
 }
 FBLEPROF_WRAPPER(void, closefrom, Word first) {
   const int from = std::max(static_cast<int>(first), 0);
@@ -302,13 +298,13 @@ FBLEPROF_WRAPPER(void, closefrom, Word first) {
 
 // Calls that make descriptors do not block.
 FBLEPROF_WRAPPER(Word, pipe, Word ends) {
-  const Word result = pass_on(next::pipe, ends, 0, 0, 0);
+  const Word result = pass_on(next::pipe, ends);
   const int* fd = reinterpret_cast<const int*>(ends);
   if (!has_failed(result)) connect_ends(fd[1], fd[0]);
   return result;
 }
 FBLEPROF_WRAPPER(Word, pipe2, Word ends, Word flags) {
-  const Word result = pass_on(next::pipe2, ends, flags, 0, 0);
+  const Word result = pass_on(next::pipe2, ends, flags);
   const int* fd = reinterpret_cast<const int*>(ends);
   if (!has_failed(result)) connect_ends(fd[1], fd[0]);
   return result;
@@ -323,17 +319,17 @@ FBLEPROF_WRAPPER(Word, socketpair, Word domain, Word type, Word protocol, Word e
   return result;
 }
 FBLEPROF_WRAPPER(Word, eventfd, Word count, Word flags) {
-  const Word result = pass_on(next::eventfd, count, flags, 0, 0);
+  const Word result = pass_on(next::eventfd, count, flags);
   if (!has_failed(result)) connect_ends(result, result);
   return result;
 }
 FBLEPROF_WRAPPER(Word, dup2, Word from, Word to) {
   if (static_cast<int>(from) != static_cast<int>(to)) forget(to);
-  return pass_on(next::dup2, from, to, 0, 0);
+  return pass_on(next::dup2, from, to);
 }
 FBLEPROF_WRAPPER(Word, dup3, Word from, Word to, Word flags) {
   if (static_cast<int>(from) != static_cast<int>(to)) forget(to);
-  return pass_on(next::dup3, from, to, flags, 0);
+  return pass_on(next::dup3, from, to, flags);
 }
 FBLEPROF_WRAPPER(Word, epoll_ctl, Word epoll, Word what, Word fd, Word event) {
   const Word result = pass_on(next::epoll_ctl, epoll, what, fd, event);

@@ -13,11 +13,6 @@ namespace {
 
 using OfSevenWords = Word(Word, Word, Word, Word, Word, Word, Word);
 
-[[gnu::noinline]] Word wait_in_fcntl(Next& callee, std::uint64_t caller, Word fd, Word command,
-                                     Word argument) {
-  return waited(callee, caller, fd, command, argument);
-}
-
 [[gnu::noinline]] Word wait_in_seven(Next& callee, std::uint64_t caller, Word a, Word b, Word c,
                                      Word d, Word e, Word f, Word g, const void* object) {
   auto* function = callee.as<OfSevenWords>();
@@ -79,10 +74,9 @@ bool may_block(Word number) {
 #define FBLEPROF_FCNTL(name)                                                                  \
   FBLEPROF_WRAPPER(Word, name, Word fd, Word command, Word argument) {                        \
     if (static_cast<int>(command) == F_SETLKW || static_cast<int>(command) == F_OFD_SETLKW) { \
-      return wait_in_fcntl(next::name, FBLEPROF_CALLER, fd, command, argument);               \
+      return wait_in(next::name, FBLEPROF_CALLER, fd, command, argument);                     \
     }                                                                                         \
-    auto* function = next::name.as<Word(Word, Word, Word)>();                                 \
-    return function != nullptr ? function(fd, command, argument) : missing();                 \
+    return pass_on(next::name, fd, command, argument);                                        \
   }
 FBLEPROF_FCNTL(fcntl)
 FBLEPROF_FCNTL(fcntl64)

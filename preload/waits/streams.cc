@@ -61,16 +61,6 @@ bool fits(Word size, Word count, const FILE* stream) {
   return bytes == 0 || bytes <= room(stream);
 }
 
-Word pass_on(Next& callee, Word a, Word b, Word c, Word d, Word e) {
-  auto* function = callee.as<OfWords>();
-  return function != nullptr ? function(a, b, c, d, e, 0) : missing();
-}
-
-[[gnu::noinline]] Word wait_in(Next& callee, std::uint64_t caller, Word a, Word b, Word c, Word d,
-                               Word e) {
-  return waited(callee, caller, a, b, c, d, e);
-}
-
 std::size_t pending(const FILE* stream) {
   const char *at = stream->_IO_write_ptr, *base = stream->_IO_write_base;
   return at > base ? static_cast<std::size_t>(at - base) : 0;
@@ -153,17 +143,17 @@ FBLEPROF_STREAM(puts, has_room_for(reinterpret_cast<const char*>(a), stdout))
 #define FBLEPROF_WRITE(name)                                                 \
   FBLEPROF_WRAPPER(Word, name, Word a, Word size, Word count, Word stream) { \
     if (fits(size, count, stream_of(stream))) {                              \
-      return pass_on(next::name, a, size, count, stream, 0);                 \
+      return pass_on(next::name, a, size, count, stream);                    \
     }                                                                        \
     return write_in(next::name, FBLEPROF_CALLER, a, size, count, stream);    \
   }
 FBLEPROF_WRITE(fwrite)
 FBLEPROF_WRITE(fwrite_unlocked)
 
-#define FBLEPROF_FLUSH(name)                                         \
-  FBLEPROF_WRAPPER(Word, name, Word stream) {                        \
-    note_flush(stream_of(stream), FBLEPROF_CALLER);                  \
-    return wait_in(next::name, FBLEPROF_CALLER, stream, 0, 0, 0, 0); \
+#define FBLEPROF_FLUSH(name)                             \
+  FBLEPROF_WRAPPER(Word, name, Word stream) {            \
+    note_flush(stream_of(stream), FBLEPROF_CALLER);      \
+    return wait_in(next::name, FBLEPROF_CALLER, stream); \
   }
 FBLEPROF_FLUSH(fflush)
 FBLEPROF_FLUSH(fflush_unlocked)
@@ -218,7 +208,7 @@ FBLEPROF_VARIADIC_2(__isoc23_fscanf, __isoc23_vfscanf)
 #define FBLEPROF_LISTED_TO(name)                                  \
   FBLEPROF_WRAPPER(Word, name, Word fd, Word b, Word c, Word d) { \
     note_write(fd, FBLEPROF_CALLER);                              \
-    return wait_in(next::name, FBLEPROF_CALLER, fd, b, c, d, 0);  \
+    return wait_in(next::name, FBLEPROF_CALLER, fd, b, c, d);     \
   }
 FBLEPROF_LISTED_TO(vdprintf)
 FBLEPROF_LISTED_TO(__vdprintf_chk)

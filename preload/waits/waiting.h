@@ -72,7 +72,13 @@ inline Word missing() {
   return -1;
 }
 
-// Passes a call on.
+// Passes on a call that does not block.
+inline Word pass_on(Next& callee, Word a, Word b = 0, Word c = 0, Word d = 0, Word e = 0) {
+  auto* function = callee.as<OfWords>();
+  return function != nullptr ? function(a, b, c, d, e, 0) : missing();
+}
+
+// Passes on a call that may block.
 template <WaitKind kKind = WaitKind::kForOther>
 [[gnu::always_inline]] inline Word waited(Next& callee, std::uint64_t caller, Word a, Word b = 0,
                                           Word c = 0, Word d = 0, Word e = 0, Word f = 0) {
@@ -80,6 +86,12 @@ template <WaitKind kKind = WaitKind::kForOther>
   if (function == nullptr) return missing();
   const Waiting waiting(callee, caller, kKind);
   return function(a, b, c, d, e, f);
+}
+
+// The same out of line, for wrappers of calls that seldom block.
+[[gnu::noinline]] inline Word wait_in(Next& callee, std::uint64_t caller, Word a, Word b = 0,
+                                      Word c = 0, Word d = 0, Word e = 0) {
+  return waited(callee, caller, a, b, c, d, e);
 }
 
 }  // namespace fbleprof::preload
