@@ -22,6 +22,7 @@
 #include "capture/profile.h"
 #include "capture/text.h"
 #include "capture/threads.h"
+#include "signal_safe/allocations.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/session.h"
 
@@ -272,14 +273,6 @@ class Search {
   std::uint64_t chunk_[kChunk / 8];
 };
 
-std::uint64_t* values_of(format::Ref ref) {
-  const auto* node = session.arena.at<format::Node>(ref);
-  while (node->values == 0 && node->parent != 0) {
-    node = session.arena.at<format::Node>(node->parent);
-  }
-  return session.arena.at<std::uint64_t>(node->values);
-}
-
 bool search_for_reachable() {
   if (session.options.allocations != signal_safe::AllocationMode::kExact) return false;
   // It is larger than some stacks.
@@ -304,7 +297,7 @@ void charge_leaks() {
   if (all.blocks.is_on()) {
     const bool searched = search_for_reachable();
     all.blocks.for_each([&](std::uint64_t, const LiveBlock& block) {
-      std::uint64_t* values = values_of(block.node);
+      std::uint64_t* values = signal_safe::values_of(session.arena, block.node);
       values[signal_safe::kLeakedBlocks] += 1;
       values[signal_safe::kLeakedBytes] += block.bytes;
       if (!searched || block.is_marked()) return;
@@ -314,7 +307,7 @@ void charge_leaks() {
   }
   if (all.sampled.is_on()) {
     all.sampled.for_each([&](const signal_safe::SampledBlock& block) {
-      std::uint64_t* values = values_of(block.node);
+      std::uint64_t* values = signal_safe::values_of(session.arena, block.node);
       values[signal_safe::kLeakedBlocks] += block.count;
       values[signal_safe::kLeakedBytes] += block.bytes;
     });

@@ -222,13 +222,6 @@ Session& session_of_this_thread() {
   return fbleprof_hot.top != nullptr ? *fbleprof_hot.self->session : session;
 }
 
-// A node's values, or those of its root if there was no space for its own.
-std::uint64_t* values_of(const Arena& arena, Ref ref) {
-  const auto* node = arena.at<format::Node>(ref);
-  while (node->values == 0 && node->parent != 0) node = arena.at<format::Node>(node->parent);
-  return arena.at<std::uint64_t>(node->values);
-}
-
 void count_freed(Session& session, const Freed& freed) {
   AllocationThread* own = own_of_this_thread();
   std::uint64_t* values = values_of(session.arena, freed.node);
@@ -357,6 +350,12 @@ void unmap(Session& session, std::uint64_t begin, std::uint64_t end) {
 }
 
 }  // namespace
+
+std::uint64_t* values_of(const Arena& arena, Ref ref) {
+  const auto* node = arena.at<format::Node>(ref);
+  while (node->values == 0 && node->parent != 0) node = arena.at<format::Node>(node->parent);
+  return arena.at<std::uint64_t>(node->values);
+}
 
 bool Allocations::start(Pages* pages, bool exact, bool by_chance, std::uint32_t least_distance) {
   threads.store(0);

@@ -82,4 +82,7 @@ void start_thread(AllocationThread& own, Session& session);
 // Adds the thread's level to the common level. At ends, and where the level must be exact.
 void flush_level(ThreadState& thread);
 
+// A node's values, or those of its root if there was no space for its own.
+std::uint64_t* values_of(const Arena& arena, format::Ref ref);
+
 }  // namespace fbleprof::signal_safe
