@@ -374,6 +374,14 @@ recording exact
 same "$dir/host" "$dir/one.so" "$dir/two.so"
 verified "$profile"
 check "two times 1001 blocks" "$(self allocations 'operator new(unsigned long)')" = 2002
+# The library that contains it is there for another one's sake.
+printf 'int own(int count);\nint work(int count) { return own(count); }\n' >"$dir/needing.c"
+g++ -O1 -Dwork=own -shared -fPIC -static-libstdc++ -static-libgcc "$dir/plugin.cc" -o "$dir/libown.so" || fail "no library"
+gcc -shared -fPIC "$dir/needing.c" -o "$dir/needing.so" -L"$dir" -lown -Wl,-rpath,"$dir" || fail "no plugin"
+recording exact
+same "$dir/host" "$dir/needing.so"
+verified "$profile"
+check "1001 blocks" "$(self allocations 'operator new(unsigned long)')" = 1001
 
 begin "a C program loads a plugin with operators of its own, which the C++ library calls, too"
 cat >"$dir/plugin.cc" <<'CC'
