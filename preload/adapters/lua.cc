@@ -11,9 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utility>
+
 #include "adapters/lua_api.h"
 #include "adapters/lua_coroutines.h"
 #include "adapters/lua_functions.h"
+#include "adapters/lua_hooks.h"
 #include "adapters/lua_stack.h"
 #include "adapters/luajit_stack.h"
 #include "adapters/recorder.h"
@@ -43,15 +46,7 @@ Thread* thread() {
 LuaFunction original_sethook, original_gethook;
 bool is_interposed;  // our lua_sethook receives the program's calls
 
-template <typename Debug>
-void hook(lua_State* state, void* data);
-
-LuaHook our_hook() { return lua.version == 504 ? hook<DebugOf54> : hook<DebugOf52>; }
-
-void set(Coroutine& coroutine) {
-  lua.sethook(coroutine.state, our_hook(), coroutine.hook_mask | kMaskOfCalls,
-              coroutine.hook_count);
-}
+LuaHooks hooks();
 
 __attribute__((noinline)) Coroutine* change(Thread& thread, lua_State* state, int event,
                                             const CallInfo* call) {
@@ -59,15 +54,9 @@ __attribute__((noinline)) Coroutine* change(Thread& thread, lua_State* state, in
   return thread.coroutines.switch_to(state, event != kReturn && caller && !caller->previous);
 }
 
-__attribute__((noinline)) void pass_on(const Coroutine& coroutine, int event, lua_State* state,
-                                       void* data) {
-  // A tail call is a call, too.
-  const int asked = event == kTailCall ? 1 << kCall : 1 << event;
-  if (coroutine.hook_mask & asked) coroutine.hook(state, data);
-}
-
+// The hook of states in which the program has none.
 template <typename Debug>
-void hook(lua_State* state, void* data) {
+void record(lua_State* state, void* data) {
   auto* debug = static_cast<Debug*>(data);
   const int event = debug->event;
   Thread* thread = this_thread ? this_thread : adapters::thread();
@@ -83,7 +72,7 @@ void hook(lua_State* state, void* data) {
     if (event == kCall) coroutine->end_above(call->previous);
     const std::uint32_t block = thread->functions.block_of(state, debug, call);
     if (__builtin_expect(thread->functions.is_wrong(), false)) {
-      lua.sethook(state, coroutine->hook, coroutine->hook_mask, coroutine->hook_count);
+      hooks().restore(state);
     } else if (is_tail) {
       coroutine->newest().block = block;
       fbleprof_replace(block);
@@ -93,8 +82,26 @@ void hook(lua_State* state, void* data) {
   } else if (event == kReturn) {
     coroutine->end(call);
   }
-  if (__builtin_expect(coroutine->hook != nullptr, false)) pass_on(*coroutine, event, state, data);
 }
+
+// The hook before one of the program's.
+template <typename Debug, int number>
+void record_and_pass_on(lua_State* state, void* data) {
+  const int event = static_cast<Debug*>(data)->event;
+  // A tail call is a call, too.
+  const int asked = event == kTailCall ? 1 << kCall : 1 << event;
+  const bool is_asked = (LuaHooks::mask_of(state) & asked) != 0;
+  record<Debug>(state, data);
+  if (is_asked) LuaHooks::programs(number)(state, data);
+}
+
+template <typename Debug, typename Numbers = std::make_integer_sequence<int, kOurHooks - 1>>
+constexpr LuaHook kHooks[] = {};
+template <typename Debug, int... number>
+constexpr LuaHook kHooks<Debug, std::integer_sequence<int, number...>>[] = {
+    record<Debug>, record_and_pass_on<Debug, number + 1>...};
+
+LuaHooks hooks() { return LuaHooks(lua.version == 504 ? kHooks<DebugOf54> : kHooks<DebugOf52>); }
 
 // The coroutine that a call of a function of the library `debug` asks about.
 lua_State* asked_about(lua_State* state) {
@@ -115,27 +122,20 @@ void stop_asking(lua_State* state) {
 
 int sethook_of_script(lua_State* state) {
   if (!is_exact()) return original_sethook(state);
-  Thread* thread = adapters::thread();
   lua_State* target = asked_about(state);
   const int results = original_sethook(state);
-  Coroutine* coroutine = thread ? thread->coroutines.of(target) : nullptr;
-  if (!coroutine) return results;
-  coroutine->hook = lua.gethook(target);
-  coroutine->hook_mask = lua.gethookmask(target);
-  coroutine->hook_count = lua.gethookcount(target);
-  set(*coroutine);
+  hooks().set(target, lua.gethook(target), lua.gethookmask(target), lua.gethookcount(target));
   return results;
 }
 
 int gethook_of_script(lua_State* state) {
-  Thread* thread = adapters::thread();
   lua_State* target = asked_about(state);
   stop_asking(target);
-  Coroutine* coroutine = thread ? thread->coroutines.of(target) : nullptr;
-  if (!coroutine || lua.gethook(target) != our_hook()) return original_gethook(state);
-  lua.sethook(target, coroutine->hook, coroutine->hook_mask, coroutine->hook_count);
+  const int ours = hooks().number_of(lua.gethook(target));
+  if (ours == kNoHook) return original_gethook(state);
+  hooks().restore(target);
   const int results = original_gethook(state);
-  set(*coroutine);
+  hooks().set(target, lua.gethook(target), lua.gethookmask(target), lua.gethookcount(target));
   return results;
 }
 
@@ -246,9 +246,7 @@ void start(lua_State* main) {
   if (!coroutine) return;
   knows_loop(main);  // the time in the loop is that of the script's functions
   coroutine->end_above(nullptr);
-  coroutine->hook = nullptr;
-  coroutine->hook_mask = coroutine->hook_count = 0;
-  set(*coroutine);
+  hooks().set(main, nullptr, 0, 0);
 }
 
 // -- Start by LUA_INIT --
@@ -368,24 +366,16 @@ EXPORTED void lua_sethook(lua_State* state, LuaHook hook, int mask, int count) {
     }
     return;
   }
-  Coroutine* coroutine =
-      is_interposed && is_exact() && thread() ? thread()->coroutines.of(state) : nullptr;
-  if (!coroutine) return lua.sethook(state, hook, mask, count);
-  const bool is_none = !hook || mask == 0;
-  coroutine->hook = is_none ? nullptr : hook;
-  coroutine->hook_mask = is_none ? 0 : mask;
-  coroutine->hook_count = count;
-  set(*coroutine);
+  if (!is_interposed || !is_exact()) return lua.sethook(state, hook, mask, count);
+  hooks().set(state, hook, mask, count);
 }
 
 namespace {
 
-// The program's hook of a state, if our hook replaces it.
-const Coroutine* hooked(lua_State* state) {
+// Which of our hooks the state has; stops our questions for names.
+int number_of_hook(lua_State* state) {
   stop_asking(state);
-  return is_interposed && thread() && lua.gethook(state) == our_hook()
-             ? thread()->coroutines.of(state)
-             : nullptr;
+  return hooks().number_of(lua.gethook(state));
 }
 
 // The library's own answer.
@@ -399,18 +389,17 @@ Result answer(const char* name, lua_State* state, const void* caller) {
 
 EXPORTED LuaHook lua_gethook(lua_State* state) {
   if (!is_interposed) return answer<LuaHook>("lua_gethook", state, __builtin_return_address(0));
-  const Coroutine* coroutine = hooked(state);
-  return coroutine ? coroutine->hook : lua.gethook(state);
+  const int ours = number_of_hook(state);
+  return ours != kNoHook ? LuaHooks::programs(ours) : lua.gethook(state);
 }
 
 EXPORTED int lua_gethookmask(lua_State* state) {
   if (!is_interposed) return answer<int>("lua_gethookmask", state, __builtin_return_address(0));
-  const Coroutine* coroutine = hooked(state);
-  return coroutine ? coroutine->hook_mask : lua.gethookmask(state);
+  return number_of_hook(state) != kNoHook ? LuaHooks::mask_of(state) : lua.gethookmask(state);
 }
 
 EXPORTED int lua_gethookcount(lua_State* state) {
   if (!is_interposed) return answer<int>("lua_gethookcount", state, __builtin_return_address(0));
-  const Coroutine* coroutine = hooked(state);
-  return coroutine ? coroutine->hook_count : lua.gethookcount(state);
+  stop_asking(state);
+  return lua.gethookcount(state);
 }

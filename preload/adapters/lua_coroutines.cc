@@ -44,12 +44,6 @@ Coroutine* Coroutines::of(lua_State* state) {
   if (!made) return nullptr;
   made->state = state;
   made->next = *slot;
-  // A coroutine inherits the hook of its creator.
-  if (current_) {
-    made->hook = current_->hook;
-    made->hook_mask = current_->hook_mask;
-    made->hook_count = current_->hook_count;
-  }
   *slot = made;
   ++count_;
   return made;

@@ -27,8 +27,6 @@ struct Coroutine {
   LuaCall* calls;
   std::uint32_t count, capacity;
   std::uint64_t mark;  // without a context: the depth below its blocks
-  LuaHook hook;        // the program's own; null: none
-  int hook_mask, hook_count;
 
   bool is_empty() const { return count == 0; }
   LuaCall& newest() { return calls[count - 1]; }

@@ -86,6 +86,12 @@ if [ -e /usr/include/lua5.4/lua.h ] && cc "$scripts/embedded.c" -o "$work/embedd
   check "calls of fib in two states" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null |
     awk -F, '$1 == "fib" { print $4 }')" = 43782
 
+  begin "hooks of states, in threads and in coroutines"
+  cc "$scripts/hooked.c" -o "$work/hooked" -llua5.4 -lpthread || fail "cannot build hooked"
+  with_adapter
+  same "$work/hooked"
+  verified "$profile"
+
   # As lua.c does, but with Lua as a library, whose states our lua_newstate starts.
   begin "a front end that runs LUA_INIT"
   cat >"$dir/front_end.c" <<'END'

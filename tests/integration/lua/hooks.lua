@@ -31,6 +31,21 @@ print(debug.gethook(co) == hook, debug.gethook() == nil)
 debug.sethook(co)
 coroutine.resume(co)
 print(calls)
+-- The hook of a coroutine ends with it, though others get its address, and a new one has its creator's.
+local stale = 0
+for i = 1, 40 do
+  local dies = coroutine.create(function() work(1) end)
+  local _, mask = debug.gethook(dies)
+  if mask and mask ~= "" then stale = stale + 1 end
+  coroutine.resume(dies)
+  debug.sethook(dies, hook, "c")
+  dies = nil
+  collectgarbage()
+end
+debug.sethook(hook, "c", 50)
+local heir = coroutine.create(work)
+debug.sethook()
+print(stale, select(2, debug.gethook(heir)))
 print(pcall(debug.sethook, 1, 2, 3))
 debug.sethook(function() error("from the hook") end, "l")
 local ok, message = pcall(function()

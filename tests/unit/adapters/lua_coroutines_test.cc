@@ -122,16 +122,6 @@ TEST_F(LuaCoroutines, WithoutContextsTheBlocksAreEnteredAgainAtEachSwitch) {
   EXPECT_EQ(recorder_.take_events(), "redo f\nredo g\n");
 }
 
-TEST_F(LuaCoroutines, InheritTheirCreatorsHook) {
-  main_->hook = [](lua_State*, void*) {};
-  main_->hook_mask = 3;
-  main_->hook_count = 100;
-  const Coroutine* other = coroutines_.of(state(2));
-  EXPECT_EQ(other->hook, main_->hook);
-  EXPECT_EQ(other->hook_mask, 3);
-  EXPECT_EQ(other->hook_count, 100);
-}
-
 TEST_F(LuaCoroutines, ThousandsAreFoundAgain) {
   std::vector<Coroutine*> all;
   for (std::uintptr_t i = 2; i < 3000; ++i) all.push_back(coroutines_.of(state(i)));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "adapters/lua_api.h"
@@ -368,7 +369,6 @@ TEST_F(LuaLibrary, AScriptsHookIsCalledFromOurs) {
   in_child([this] {
     load(true);
     start();
-    const LuaHook ours = lua_.hook;
     const LuaFunction set = of_debug("sethook"), get = of_debug("gethook");
     ASSERT_NE(set, other_results);
     ASSERT_NE(get, other_results);
@@ -377,7 +377,7 @@ TEST_F(LuaLibrary, AScriptsHookIsCalledFromOurs) {
     lua_.hook_mask = 1 << kCall;
     lua_.stack = {LuaValue::number()};
     EXPECT_EQ(set(state()), 3);
-    EXPECT_EQ(lua_.hook, ours);
+    EXPECT_NE(lua_.hook, programs_hook);
     CallInfo& f = make_call("f", &base_, of_c);
     programs_hooks = 0;
     event(kCall, f);
@@ -385,7 +385,7 @@ TEST_F(LuaLibrary, AScriptsHookIsCalledFromOurs) {
     event(kReturn, f);
     EXPECT_EQ(programs_hooks, 2) << "it did not ask for returns";
     EXPECT_EQ(get(state()), 3);
-    EXPECT_EQ(lua_.hook, ours);
+    EXPECT_NE(lua_.hook, programs_hook);
     lua_.hook = nullptr;
     EXPECT_EQ(get(state()), 3) << "another one was set behind our back";
     EXPECT_EQ(lua_.hook, nullptr);
@@ -402,31 +402,7 @@ TEST_F(LuaLibrary, AScriptMaySetTheHookOfACoroutine) {
     lua_.stack = {LuaValue::thread(other.at())};
     EXPECT_EQ(of_debug("sethook")(state()), 3);
     EXPECT_NE(lua_.hook, programs_hook);
-    EXPECT_EQ(lua_.hook_mask, kMaskOfCalls);
-  });
-}
-
-TEST_F(LuaLibrary, WithoutMemoryAScriptsHookIsLuasOwn) {
-  in_child([this] {
-    load(true);
-    start();
-    const LuaFunction set = of_debug("sethook"), get = of_debug("gethook");
-    Raw other(512);
-    lua_.stack = {LuaValue::thread(other.at())};
-    lua_.hook = programs_hook;
-    {
-      const test::NoMemoryLeft none;
-      EXPECT_EQ(set(state()), 3);
-      EXPECT_EQ(get(state()), 3);
-    }
-    EXPECT_EQ(lua_.hook, programs_hook);
-    // In a thread that has never called Lua.
-    std::thread([&] {
-      const test::NoMemoryLeft none;
-      EXPECT_EQ(set(state()), 3);
-      EXPECT_EQ(get(state()), 3);
-    }).join();
-    EXPECT_EQ(lua_.hook, programs_hook);
+    EXPECT_EQ(lua_.hook_mask & 0xf, kMaskOfCalls);
   });
 }
 
@@ -479,7 +455,7 @@ TEST_F(LuaLibrary, TheProgramSeesOnlyItsOwnHook) {
     EXPECT_EQ(mask(state()), 0);
     EXPECT_EQ(count(state()), 0);
     set(state(), programs_hook, 1 << kReturn, 0);
-    EXPECT_EQ(lua_.hook, ours);
+    EXPECT_NE(lua_.hook, programs_hook);
     EXPECT_EQ(get(state()), programs_hook);
     EXPECT_EQ(mask(state()), 1 << kReturn);
     EXPECT_EQ(count(state()), 0);
@@ -509,29 +485,59 @@ TEST_F(LuaLibrary, ASampledProgramSetsItsHookItself) {
   });
 }
 
-TEST_F(LuaLibrary, WithoutMemoryTheProgramsHookIsLuasOwn) {
+TEST_F(LuaLibrary, AHookHoldsInAnyThread) {
   in_child([this] {
     load(true);
     set_new_state(state());
     find<lua_State*(void*, void*, unsigned)>("lua_newstate")(nullptr, nullptr, 0);
     auto* set = find<void(lua_State*, LuaHook, int, int)>("lua_sethook");
-    Raw other(512);
-    {
-      const test::NoMemoryLeft none;
-      set(reinterpret_cast<lua_State*>(other.at()), programs_hook, 4, 5);
-    }
-    EXPECT_EQ(lua_.hook, programs_hook);
-    // In a thread that has never called Lua.
-    lua_.hook = nullptr;
-    auto* get = find<LuaHook(lua_State*)>("lua_gethook");
-    LuaHook got = nullptr;
+    CallInfo& f = make_call("f", &base_, of_c);
+    std::thread([&] { set(state(), programs_hook, 1 << kCall, 0); }).join();
+    programs_hooks = 0;
+    event(kCall, f);
+    std::thread([&] { event(kCall, f); }).join();
     std::thread([&] {
       const test::NoMemoryLeft none;
-      set(state(), programs_hook, 4, 5);
-      got = get(state());
+      event(kCall, f);
     }).join();
-    EXPECT_EQ(lua_.hook, programs_hook);
-    EXPECT_EQ(got, programs_hook);
+    EXPECT_EQ(programs_hooks, 3);
+  });
+}
+
+template <int number>
+void one_of_many(lua_State*, void*) {
+  programs_hooks = number;
+}
+template <int... number>
+std::vector<LuaHook> many(std::integer_sequence<int, number...>) {
+  return {one_of_many<number>...};
+}
+
+TEST_F(LuaLibrary, TheLastOfTooManyFunctionsIsLuasOwn) {
+  in_child([this] {
+    load(true);
+    set_new_state(state());
+    find<lua_State*(void*, void*, unsigned)>("lua_newstate")(nullptr, nullptr, 0);
+    auto* set = find<void(lua_State*, LuaHook, int, int)>("lua_sethook");
+    auto* get = find<LuaHook(lua_State*)>("lua_gethook");
+    const std::vector<LuaHook> functions = many(std::make_integer_sequence<int, 16>());
+    CallInfo& f = make_call("f", &base_, of_c);
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 15; ++i) {
+        set(state(), functions[i], 1 << kCall, 0);
+        event(kCall, f);
+        EXPECT_EQ(programs_hooks, i);
+        EXPECT_NE(lua_.hook, functions[i]);
+        EXPECT_EQ(get(state()), functions[i]);
+      }
+    }
+    set(state(), functions[15], 1 << kCall, 7);
+    EXPECT_EQ(lua_.hook, functions[15]);
+    EXPECT_EQ(lua_.hook_mask, 1 << kCall);
+    EXPECT_EQ(lua_.hook_count, 7);
+    EXPECT_EQ(get(state()), functions[15]);
+    set(state(), nullptr, 0, 0);
+    EXPECT_NE(lua_.hook, nullptr) << "it is counted again";
   });
 }
 
