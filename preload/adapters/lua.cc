@@ -8,6 +8,8 @@
 // a new state gets the hook when it is made.
 //
 // All code here runs in the program's threads, outside of signal handlers.
+#include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,13 +35,50 @@ struct Thread {
   LuaFunctions functions;
   LuaStack stack;
   LuaJitStack jit_stack;
+  int rounds_of_end;  // of the thread's destructors, so far
 };
 
 __thread Thread* this_thread;
 
+// Threads' ends. Without libpthread, which older libcs have apart, there are no other threads.
+pthread_key_t end_key;
+decltype(pthread_setspecific)* set_at_end;
+
+// Waits for the last round but one, so that Luas that other destructors close are counted. In the
+// last one, the recorder leaves the thread.
+void free_thread(void* ending) {
+  auto* thread = static_cast<Thread*>(ending);
+  if (++thread->rounds_of_end < PTHREAD_DESTRUCTOR_ITERATIONS - 1 &&
+      set_at_end(end_key, thread) == 0) {
+    return;
+  }
+  this_thread = nullptr;
+  asm volatile("" ::: "memory");  // the handler reads it
+  thread->coroutines.free_memory();
+  thread->functions.free_memory();
+  free(thread);
+}
+
+__attribute__((constructor)) void watch_ends() {
+  auto* make =
+      reinterpret_cast<decltype(pthread_key_create)*>(dlsym(RTLD_DEFAULT, "pthread_key_create"));
+  auto* set =
+      reinterpret_cast<decltype(pthread_setspecific)*>(dlsym(RTLD_DEFAULT, "pthread_setspecific"));
+  if (make && set && make(&end_key, free_thread) == 0) set_at_end = set;
+}
+
 Thread* thread() {
-  if (!this_thread) this_thread = static_cast<Thread*>(calloc(1, sizeof(Thread)));
+  if (this_thread) return this_thread;
+  this_thread = static_cast<Thread*>(calloc(1, sizeof(Thread)));
+  if (this_thread && set_at_end) set_at_end(end_key, this_thread);
   return this_thread;
+}
+
+// See kGlobalOfState.
+const void* global_of(const lua_State* state) {
+  const void* global;
+  memcpy(&global, reinterpret_cast<const char*>(state) + kGlobalOfState, sizeof global);
+  return global;
 }
 
 // The original debug.sethook and debug.gethook, which our functions replace.
@@ -51,7 +90,10 @@ LuaHooks hooks();
 __attribute__((noinline)) Coroutine* change(Thread& thread, lua_State* state, int event,
                                             const CallInfo* call) {
   const CallInfo* caller = call->previous;
-  return thread.coroutines.switch_to(state, event != kReturn && caller && !caller->previous);
+  const bool is_new = event != kReturn && caller && !caller->previous;
+  Coroutine* coroutine = thread.coroutines.switch_to(state, is_new);
+  if (coroutine) coroutine->global = global_of(state);
+  return coroutine;
 }
 
 // The hook of states in which the program has none.
@@ -184,6 +226,7 @@ int forget(lua_State* main) {
     this_thread->jit_stack.remove(main);
   } else {
     this_thread->stack.remove(main);
+    this_thread->coroutines.forget(global_of(main));
   }
   return 0;
 }
@@ -245,6 +288,8 @@ void start(lua_State* main) {
   Coroutine* coroutine = thread ? thread->coroutines.switch_to(main, true) : nullptr;
   if (!coroutine) return;
   knows_loop(main);  // the time in the loop is that of the script's functions
+  note_end(main);
+  coroutine->global = global_of(main);
   coroutine->end_above(nullptr);
   hooks().set(main, nullptr, 0, 0);
 }

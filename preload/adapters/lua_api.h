@@ -59,6 +59,9 @@ struct CallInfo {
 
 inline constexpr std::size_t kPrototypeOfClosure = 24, kCodeOfCClosure = 24;
 
+// Of a lua_State: what it shares with all coroutines of its Lua, and with no other.
+inline constexpr std::size_t kGlobalOfState = 24;
+
 // Where Lua keeps the fields of a function's prototype that the adapter needs.
 struct Layout {
   std::size_t line_defined, source;

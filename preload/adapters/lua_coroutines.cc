@@ -75,6 +75,16 @@ fbleprof_context* Coroutines::take_context() {
   return fbleprof_context_new(kMostEntries);
 }
 
+void Coroutines::give_back_context(Coroutine& from) {
+  if (!from.context) return;
+  if (pooled_ < kPooled) {
+    pool_[pooled_++] = from.context;
+  } else {
+    fbleprof_context_free(from.context);
+  }
+  from.context = nullptr;
+}
+
 // Frees the context of a coroutine that has ended. One without a context gives its blocks up.
 void Coroutines::leave_current() {
   Coroutine* from = current_;
@@ -106,17 +116,45 @@ Coroutine* Coroutines::switch_to(lua_State* state, bool is_new) {
       for (std::uint32_t i = 0; i < to->count; ++i) fbleprof_redo(to->calls[i].block);
     }
   }
-  Coroutine* from = current_;
-  if (from && from->context && from->is_empty()) {
-    if (pooled_ < kPooled) {
-      pool_[pooled_++] = from->context;
-    } else {
-      fbleprof_context_free(from->context);
-    }
-    from->context = nullptr;
-  }
+  if (current_ && current_ != to && current_->is_empty()) give_back_context(*current_);
   current_ = to;
   return to;
+}
+
+void Coroutines::forget(const void* global) {
+  if (current_ && current_->global == global && !current_->is_first) {
+    leave_current();
+    fbleprof_context_switch(nullptr);
+    current_ = nullptr;
+  }
+  for (std::uint32_t i = 0; i < bucket_count_; ++i) {
+    for (Coroutine** at = &buckets_[i]; *at;) {
+      Coroutine* const one = *at;
+      if (one->global != global || one->is_first) {
+        at = &one->next;
+        continue;
+      }
+      *at = one->next;
+      --count_;
+      give_back_context(*one);
+      free(one->calls);
+      free(one);
+    }
+  }
+}
+
+void Coroutines::free_memory() {
+  if (current_ && current_->context) fbleprof_context_switch(nullptr);
+  for (std::uint32_t i = 0; i < bucket_count_; ++i) {
+    while (Coroutine* one = buckets_[i]) {
+      buckets_[i] = one->next;
+      fbleprof_context_free(one->context);
+      free(one->calls);
+      free(one);
+    }
+  }
+  free(buckets_);
+  while (pooled_ != 0) fbleprof_context_free(pool_[--pooled_]);
 }
 
 }  // namespace fbleprof::adapters

@@ -21,6 +21,7 @@ struct LuaCall {
 // The main thread of a Lua state, or a coroutine.
 struct Coroutine {
   lua_State* state;
+  const void* global;         // see kGlobalOfState
   Coroutine* next;            // in its bucket
   fbleprof_context* context;  // null: the thread's own stack, or none
   bool is_first;              // runs on the thread's own stack
@@ -56,12 +57,19 @@ class Coroutines {
   // address has ended. Null: there is no memory.
   Coroutine* switch_to(lua_State* state, bool is_new);
 
+  // A Lua has been closed: forgets its coroutines, but for the one of the thread's own stack.
+  void forget(const void* global);
+
+  // The thread ends, and does not use this any more.
+  void free_memory();
+
  private:
   static constexpr std::uint32_t kPooled = 64;
 
   void leave_current();
   void grow();
   fbleprof_context* take_context();
+  void give_back_context(Coroutine& from);
 
   Coroutine** buckets_ = nullptr;
   std::uint32_t bucket_count_ = 0, count_ = 0;

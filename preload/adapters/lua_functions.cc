@@ -97,6 +97,8 @@ bool LuaFunctions::grow() {
   return true;
 }
 
+void LuaFunctions::free_memory() { free(known_); }
+
 template <typename Debug>
 std::uint32_t LuaFunctions::block_of(lua_State* state, Debug* debug, const CallInfo* call) {
   const StackSlot& function = *call->function;

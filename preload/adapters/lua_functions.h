@@ -30,6 +30,8 @@ class LuaFunctions {
   // Lua's memory layout is not as expected: record nothing more.
   bool is_wrong() const { return is_wrong_; }
 
+  void free_memory();
+
  private:
   struct Known {
     const char* key;  // the prototype, or the code of a C function

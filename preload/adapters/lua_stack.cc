@@ -15,7 +15,7 @@ struct RawCall {
   const char *previous, *next;
   char rest[48];
 };
-constexpr std::size_t kCallOfState = 32, kGlobalOfState = 24;
+constexpr std::size_t kCallOfState = 32;
 constexpr std::size_t kMostOfState = 512;
 constexpr std::size_t kUpvalueOfCClosure = 32;
 constexpr std::uint8_t kThreadKind = 8;

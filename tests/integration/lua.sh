@@ -92,6 +92,15 @@ if [ -e /usr/include/lua5.4/lua.h ] && cc "$scripts/embedded.c" -o "$work/embedd
   same "$work/hooked"
   verified "$profile"
 
+  begin "a thread's end"
+  cc "$scripts/threads.c" -o "$work/threads" -llua5.4 -lpthread || fail "cannot build threads"
+  with_adapter
+  same "$work/threads"
+  verified "$profile"
+  begin "a thread's end, sampled"
+  settings=(LD_PRELOAD="$LIB:$adapter")
+  same "$work/threads"
+
   # As lua.c does, but with Lua as a library, whose states our lua_newstate starts.
   begin "a front end that runs LUA_INIT"
   cat >"$dir/front_end.c" <<'END'

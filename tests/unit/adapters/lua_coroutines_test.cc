@@ -26,7 +26,7 @@ class LuaCoroutines : public testing::Test {
   }
 
   FakeRecorder recorder_;
-  // As a thread's: zeroed, and never given back.
+  // As a thread's: zeroed.
   Coroutines& coroutines_ = *static_cast<Coroutines*>(calloc(1, sizeof(Coroutines)));
   Coroutine* main_ = nullptr;
 };
@@ -108,6 +108,44 @@ TEST_F(LuaCoroutines, ANewOneAtTheAddressOfAnOldOneBeginsEmpty) {
   recorder_.has_contexts = false;
   coroutines_.switch_to(state(2), true);
   EXPECT_EQ(other->context, nullptr);
+}
+
+TEST_F(LuaCoroutines, ThoseOfAClosedLuaAreForgotten) {
+  const void* const closed = &recorder_;
+  for (std::uintptr_t i = 2; i < 102; ++i) {
+    Coroutine* one = coroutines_.switch_to(state(i), true);
+    one->global = i % 2 == 0 ? closed : nullptr;
+    one->enter(call(1), 1);
+  }
+  main_->global = closed;
+  Coroutine* const stays = coroutines_.of(state(101));
+  coroutines_.switch_to(state(100), false);
+  recorder_.take_events();
+  coroutines_.forget(closed);
+  EXPECT_EQ(recorder_.take_events(), "switch to 0\n");
+  EXPECT_EQ(coroutines_.current(), nullptr);
+  EXPECT_EQ(coroutines_.of(state(101)), stays);
+  EXPECT_EQ(coroutines_.of(state(1)), main_) << "the thread's own stack is still its";
+  EXPECT_EQ(coroutines_.of(state(100))->context, nullptr);
+  coroutines_.switch_to(state(100), true);
+  EXPECT_EQ(recorder_.contexts.size(), 100u) << "a context is used again";
+
+  coroutines_.forget(&coroutines_);
+  EXPECT_EQ(coroutines_.current()->state, state(100)) << "nothing was of that Lua";
+  coroutines_.switch_to(state(1), false);
+  coroutines_.forget(closed);
+  EXPECT_EQ(coroutines_.current(), main_);
+}
+
+TEST_F(LuaCoroutines, NoContextIsLeftAtAThreadsEnd) {
+  for (std::uintptr_t i = 2; i < 102; ++i) {
+    coroutines_.switch_to(state(i), true);
+    coroutines_.switch_to(state(i + 100), true)->enter(call(1), 1);
+  }
+  recorder_.take_events();
+  coroutines_.free_memory();
+  EXPECT_EQ(recorder_.take_events(), "switch to 0\n");
+  EXPECT_TRUE(recorder_.contexts.empty());
 }
 
 TEST_F(LuaCoroutines, WithoutContextsTheBlocksAreEnteredAgainAtEachSwitch) {

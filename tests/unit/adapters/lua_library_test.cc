@@ -196,6 +196,37 @@ TEST_F(LuaLibrary, AnUnexpectedLayoutOfMemoryEndsTheCounting) {
   });
 }
 
+TEST_F(LuaLibrary, AThreadsEndGivesItsContextsBack) {
+  in_child([this] {
+    load(true);
+    start();
+    Raw other(512);
+    auto* coroutine = reinterpret_cast<lua_State*>(other.at());
+    CallInfo& f = make_call("f", &base_, of_c);
+    std::thread([&] {
+      event(kCall, f);
+      event(kCall, f, coroutine);
+      EXPECT_EQ(recorder_.contexts.size(), 1u);
+    }).join();
+    EXPECT_TRUE(recorder_.contexts.empty());
+  });
+}
+
+TEST_F(LuaLibrary, AStatesEndGivesItsContextsBack) {
+  in_child([this] {
+    load(true);
+    start();
+    Raw other(512);
+    other.put(kGlobalOfState, &other);
+    auto* coroutine = reinterpret_cast<lua_State*>(other.at());
+    CallInfo& f = make_call("f", &base_, of_c);
+    event(kCall, f, coroutine);
+    recorder_.take_events();
+    EXPECT_EQ(lua_.closures.back()(coroutine), 0);
+    EXPECT_EQ(recorder_.take_events(), "switch to 0\n");
+  });
+}
+
 TEST_F(LuaLibrary, WithoutMemoryNothingIsCounted) {
   in_child([this] {
     load(true);
