@@ -153,12 +153,21 @@ void set_tracing(Address thread) {
   put<uint8_t>(cframe, 0, 255);
 }
 
+constexpr int kProfilersObject = 16;  // from the profile function; ours has none
+bool has_object(Address thread) {
+  return at<Address>(thread, layout->profiler + kProfilersObject) != nullptr;
+}
+
 // Puts our profile function into a thread that has none, or before the program's own. The program
 // sees no difference: it asks for the function's object.
 void claim(Address thread, bool is_this) {
   const auto now = at<Profiler>(thread, layout->profiler);
   if (now == kOurs) return;
   if (!now) {
+    if (layout->tracing < 0) {
+      programs_own = nullptr;
+      return python.profile_this(reinterpret_cast<void*>(kOurs), nullptr);
+    }
     if (at<int>(thread, layout->tracing) != 0) return;
     if (is_this) programs_own = nullptr;
     put(thread, layout->profiler, kOurs);
@@ -169,8 +178,51 @@ void claim(Address thread, bool is_this) {
   put(thread, layout->profiler, kOurs);
 }
 
+// What the program has set in a thread, with or without ours before it.
+struct ProgramsOwn {
+  Address thread;
+  Profiler function;
+  void* object;
+};
+
+// For 3.12 and later, whose threads get a function only all at once: gives those theirs back that
+// had one. The interpreter's lock is held.
+void claim_threads_without_one() {
+  const auto first = static_cast<Address>(python.first_thread(python.this_interpreter()));
+  size_t count = 0, without = 0;
+  for (auto thread = first; thread; thread = at<Address>(thread, kThreadNext), ++count) {
+    if (!at<Profiler>(thread, layout->profiler)) ++without;
+  }
+  if (without == 0) return;
+  auto* owners = static_cast<ProgramsOwn*>(calloc(count, sizeof(ProgramsOwn)));
+  if (!owners) return;
+  size_t owned = 0;
+  for (auto thread = first; thread && owned < count; thread = at<Address>(thread, kThreadNext)) {
+    const auto function = at<Profiler>(thread, layout->profiler);
+    const auto object = at<void*>(thread, layout->profiler + kProfilersObject);
+    if (!function || (function == kOurs && !object)) continue;
+    if (object) python.keep(object);  // the thread's own reference is dropped now
+    owners[owned++] = {thread, function, object};
+  }
+  python.profile_all(reinterpret_cast<void*>(kOurs), nullptr);
+  // Audit hooks may have let other threads run, and end.
+  auto next = static_cast<Address>(python.first_thread(python.this_interpreter()));
+  for (size_t i = 0; i < owned; ++i) {
+    Address thread = next;
+    while (thread && thread != owners[i].thread) thread = at<Address>(thread, kThreadNext);
+    if (thread && at<Profiler>(thread, layout->profiler) == kOurs && !has_object(thread)) {
+      put(thread, layout->profiler, owners[i].function);
+      put(thread, layout->profiler + kProfilersObject, owners[i].object);
+    } else if (owners[i].object) {
+      python.release(owners[i].object);
+    }
+    if (thread) next = thread;  // the order stays
+  }
+  free(owners);
+}
+
 void claim_all_threads() {
-  if (layout->tracing < 0) return python.profile_all(reinterpret_cast<void*>(kOurs), nullptr);
+  if (layout->tracing < 0) return claim_threads_without_one();
   auto thread = static_cast<Address>(python.first_thread(python.main_interpreter()));
   for (; thread; thread = at<Address>(thread, kThreadNext)) claim(thread, false);
 }
@@ -214,19 +266,24 @@ int profile(void* object, void* frame, int what, void* argument) {
   return object && is_programs ? call_programs_own(object, frame, what, argument) : 0;
 }
 
-// The object of the program's profile function. Ours has none.
-constexpr int kProfilersObject = 16;  // from the profile function
-bool has_programs_own(Address thread) {
-  return at<Address>(thread, layout->profiler + kProfilersObject) != nullptr;
+// Whether the program's function in one thread makes all threads report: since 3.12, and until
+// some thread sets a function or none.
+bool programs_own_reports_all() {
+  if (layout->tracing >= 0) return false;
+  auto thread = static_cast<Address>(python.first_thread(python.this_interpreter()));
+  while (thread && !has_object(thread)) thread = at<Address>(thread, kThreadNext);
+  return thread != nullptr;
 }
 
 void* setprofile(void* module, void* function) {
+  static bool reports_all = false;
   const auto thread = static_cast<Address>(python.this_thread());
   if (!thread) return original_setprofile(module, function);
-  const bool had_one = has_programs_own(thread);
+  const bool had_one = has_object(thread) || reports_all;
   void* result = original_setprofile(module, function);
   claim(thread, true);
-  hides_return = !had_one && has_programs_own(thread);
+  hides_return = !had_one && has_object(thread);
+  reports_all = programs_own_reports_all();
   return result;
 }
 
@@ -257,8 +314,7 @@ bool start_exact() {
   extra_index = python.request_extra(nullptr);
   if (extra_index < 0) return false;
   claim_all_threads();
-  // Later versions report events in another way.
-  if (layout->tracing >= 0) replace_setprofile();
+  replace_setprofile();
   return true;
 }
 

@@ -98,7 +98,11 @@ bool find_exact_functions() {
          find(handle, "PyInterpreterState_Main", python.main_interpreter) &&
          find(handle, "PyInterpreterState_ThreadHead", python.first_thread) &&
          find(handle, "PySys_GetObject", python.sys_object) &&
-         (layout->tracing >= 0 || find(handle, "PyEval_SetProfileAllThreads", python.profile_all));
+         (layout->tracing >= 0 ||
+          (find(handle, "PyEval_SetProfile", python.profile_this) &&
+           find(handle, "PyEval_SetProfileAllThreads", python.profile_all) &&
+           find(handle, "PyInterpreterState_Get", python.this_interpreter) &&
+           find(handle, "Py_IncRef", python.keep)));
 }
 
 fbleprof_block block_of_code(Address code) {

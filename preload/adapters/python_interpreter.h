@@ -43,8 +43,12 @@ struct Python {
   int (*set_extra)(void* code, long index, void* extra);
   void* (*main_interpreter)();
   void* (*first_thread)(void* interpreter);
-  void* (*sys_object)(const char* name);              // borrowed
-  void (*profile_all)(void* function, void* object);  // 3.12 and later
+  void* (*sys_object)(const char* name);  // borrowed
+  // 3.12 and later:
+  void (*profile_this)(void* function, void* object);
+  void (*profile_all)(void* function, void* object);  // threads of this interpreter
+  void* (*this_interpreter)();
+  void (*keep)(void* object);
 };
 extern Python python;
 

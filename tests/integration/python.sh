@@ -102,6 +102,19 @@ for settings_of in "" FBLEPROF_EXACT=on; do
   done
 done
 
+# Each version has its own way to call profile functions; /usr/bin/python3 is only one of them.
+for each in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
+  [ -x "$each" ] || continue
+  version=$("$each" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  case $version in 3.9 | 3.1[0-3]) ;; *) continue ;; esac
+  begin "profile functions of its own, $each"
+  settings=(FBLEPROF_EXACT=on)
+  same "$each" "$scripts/profiles_itself.py"
+  verified "$profile"
+  check "calls of called" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null |
+    awk -F, '$1 == "called" { print $4 }')" = 5003
+done
+
 begin "a wrapper"
 mkdir "$dir/run"
 # bash has a profile of its own, as it does some work.

@@ -31,7 +31,21 @@ FUNCTIONS_FOR_EXTRAS(PyUnstable_Eval_RequestCodeExtraIndex, PyUnstable_Code_GetE
 void* PyInterpreterState_Main() { return fake_python; }
 void* PyInterpreterState_ThreadHead(void*) { return fake_python->first_thread; }
 void* PySys_GetObject(const char*) { return fake_python->setprofile; }
-void PyEval_SetProfileAllThreads(void* function, void*) {
+void* PyInterpreterState_Get() { return fake_python; }
+void Py_IncRef(void*) { ++fake_python->kept; }
+static void set_profile(void* thread, void* function, void* object) {
+  if (fake_python->profiler == 0) return;
+  auto** fields = reinterpret_cast<void**>(static_cast<char*>(thread) + fake_python->profiler);
+  fields[0] = function;
+  fields[2] = object;
+}
+void PyEval_SetProfile(void* function, void* object) {
+  set_profile(fake_python->thread, function, object);
+}
+void PyEval_SetProfileAllThreads(void* function, void* object) {
   fake_python->profiles_all_threads = function;
+  for (void* thread = fake_python->first_thread; thread; thread = static_cast<void**>(thread)[1]) {
+    set_profile(thread, function, object);
+  }
 }
 }

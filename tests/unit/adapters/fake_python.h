@@ -13,4 +13,6 @@ struct FakePython {
   void* first_thread = nullptr;
   void* setprofile = nullptr;            // the object sys.setprofile
   void* profiles_all_threads = nullptr;  // what PyEval_SetProfileAllThreads was told
+  int profiler = 0;                      // thread state: profile function; 0: is not written
+  int kept = 0;                          // references to objects
 };

@@ -239,10 +239,14 @@ TEST_F(PythonLibrary, TheOlderNamesOfFunctionsAreKnown) {
   EXPECT_TRUE(find_exact_functions());
 }
 
-TEST(PythonSince12, NeedsToProfileAllThreads) {
+class PythonSince12 : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Missing, PythonSince12,
+                         testing::Values("PyEval_SetProfile", "PyEval_SetProfileAllThreads",
+                                         "PyInterpreterState_Get", "Py_IncRef"));
+TEST_P(PythonSince12, NeedsToProfileAllThreads) {
   FakeRecorder recorder;
   for (const int minor : {11, 12}) {
-    Library library({"PyEval_SetProfileAllThreads"});
+    Library library({GetParam()});
     const std::string version = version_of(minor);
     library.python.version = version.c_str();
     library.python.thread = &library;
@@ -557,10 +561,9 @@ class PythonExact : public PythonFrames {
   bool begin() {
     prepare(thread_);
     library_.python.first_thread = thread_.at();
+    library_.python.profiler = layout->profiler;
     if (!start_exact()) return false;
-    profiler_ = layout->tracing < 0
-                    ? reinterpret_cast<Profiler>(library_.python.profiles_all_threads)
-                    : profiler_of(thread_);
+    profiler_ = profiler_of(thread_);
     return profiler_ != nullptr;
   }
   void event(int what, char* frame, void* argument = nullptr, void* object = nullptr) {
@@ -763,7 +766,7 @@ void* set_profile(void*, void* function) {
   return function;
 }
 
-TEST_P(PythonExactByThread, TheProgramsSetprofileWorksAsBefore) {
+TEST_P(PythonExact, TheProgramsSetprofileWorksAsBefore) {
   in_child([this] {
     CFunction set("setprofile", nullptr, nullptr);
     set.method.put(8, set_profile).put(16, 8);
@@ -791,7 +794,7 @@ TEST_P(PythonExactByThread, TheProgramsSetprofileWorksAsBefore) {
   });
 }
 
-TEST_P(PythonExactByThread, TheEventAfterSetprofileIsHiddenOnlyIfItIsItsReturn) {
+TEST_P(PythonExact, TheEventAfterSetprofileIsHiddenOnlyIfItIsItsReturn) {
   in_child([this] {
     CFunction set("setprofile", nullptr, nullptr), other("other", nullptr, nullptr);
     set.method.put(8, set_profile).put(16, 8);
@@ -810,6 +813,62 @@ TEST_P(PythonExactByThread, TheEventAfterSetprofileIsHiddenOnlyIfItIsItsReturn) 
       event(what, frame_object(f_), argument, this);
       EXPECT_EQ(programs_events, heard);
     }
+  });
+}
+
+// Since 3.12, functions are set in all threads at once.
+class PythonExactAllAtOnce : public PythonExact {
+ protected:
+  void set_in(Raw& thread, Profiler function, void* object) {
+    thread.put(of(layout->profiler), function).put(of(layout->profiler) + 16, object);
+  }
+  void* object_of(Raw& thread) { return thread.get<void*>(of(layout->profiler) + 16); }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, PythonExactAllAtOnce, testing::Values(12, 13));
+
+TEST_P(PythonExactAllAtOnce, AThreadsOwnProfileFunctionStaysWhenAnotherStarts) {
+  in_child([this] {
+    Raw second(1024), third(1024), fourth(1024);
+    thread_.put(8, second.at());
+    second.put(8, third.at());
+    third.put(8, fourth.at());
+    set_in(second, programs_profiler, this);
+    set_in(fourth, programs_profiler, nullptr);
+    ASSERT_TRUE(begin());
+    EXPECT_EQ(profiler_of(second), programs_profiler);
+    EXPECT_EQ(object_of(second), this);
+    EXPECT_EQ(library_.python.kept, 1) << "for the reference that was dropped";
+    EXPECT_EQ(profiler_of(third), profiler_);
+    EXPECT_EQ(profiler_of(fourth), programs_profiler);
+    set_in(third, nullptr, nullptr);
+    set_in(thread_, profiler_, this);
+    CFunction starts("start_new_thread", nullptr, nullptr);
+    event(kCReturn, nullptr, starts.object.at());
+    EXPECT_EQ(profiler_of(third), profiler_);
+    EXPECT_EQ(object_of(thread_), this) << "the program's is behind ours";
+    library_.python.profiles_all_threads = nullptr;
+    event(kCReturn, nullptr, starts.object.at());
+    EXPECT_EQ(library_.python.profiles_all_threads, nullptr) << "each has one";
+  });
+}
+
+TEST_P(PythonExactAllAtOnce, TheReturnFromSetprofileIsHeardIfAnotherThreadMakesAllReport) {
+  in_child([this] {
+    CFunction set("setprofile", nullptr, nullptr);
+    set.method.put(8, set_profile).put(16, 8);
+    library_.python.setprofile = set.object.at();
+    thread_of_setprofile = &thread_;
+    profiler_offset = layout->profiler;
+    Raw second(1024);
+    thread_.put(8, second.at());
+    ASSERT_TRUE(begin());
+    auto* ours = set.method.get<void* (*)(void*, void*)>(8);
+    set_in(second, programs_profiler, this);
+    ours(nullptr, nullptr);
+    ours(nullptr, this);
+    programs_events.clear();
+    event(kCReturn, nullptr, set.object.at(), this);
+    EXPECT_EQ(programs_events, "6 ");
   });
 }
 
