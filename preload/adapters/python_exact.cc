@@ -24,7 +24,7 @@ enum { kCall = 0, kReturn = 3, kCCall = 4, kCException = 5, kCReturn = 6 };
 using Profiler = int (*)(void* object, void* frame, int what, void* argument);
 
 long extra_index = -1;
-// The program's own profile function in this thread, if it has set one.
+// The program's own profile function in this thread, if ours stands before one.
 __thread Profiler programs_own = nullptr;
 // sys.setprofile, and the interpreter's function behind it.
 Address setprofile_method = nullptr;
@@ -143,8 +143,10 @@ const CFunction& CFunctions::add(CFunction& found, Address method, Address funct
   return item;
 }
 
+// Our profile function alone, and before one of the program's.
 int profile(void* object, void* frame, int what, void* argument);
-constexpr Profiler kOurs = profile;
+int profile_and_pass_on(void* object, void* frame, int what, void* argument);
+constexpr Profiler kOurs = profile, kBefore = profile_and_pass_on;
 
 void set_tracing(Address thread) {
   if (layout->minor == 9) return put<int>(thread, kUseTracing39, 1);
@@ -154,28 +156,28 @@ void set_tracing(Address thread) {
 }
 
 constexpr int kProfilersObject = 16;  // from the profile function; ours has none
-bool has_object(Address thread) {
-  return at<Address>(thread, layout->profiler + kProfilersObject) != nullptr;
+// Whether the thread has a function of the program, with or without ours before it.
+bool has_programs_own(Address thread) {
+  const auto now = at<Profiler>(thread, layout->profiler);
+  return now && now != kOurs;
 }
 
 // Puts our profile function into a thread that has none, or before the program's own. The program
 // sees no difference: it asks for the function's object.
 void claim(Address thread, bool is_this) {
   const auto now = at<Profiler>(thread, layout->profiler);
-  if (now == kOurs) return;
+  if (now == kOurs || now == kBefore) return;
   if (!now) {
     if (layout->tracing < 0) {
-      programs_own = nullptr;
       return python.profile_this(reinterpret_cast<void*>(kOurs), nullptr);
     }
     if (at<int>(thread, layout->tracing) != 0) return;
-    if (is_this) programs_own = nullptr;
     put(thread, layout->profiler, kOurs);
     return set_tracing(thread);
   }
   if (!is_this) return;
   programs_own = now;
-  put(thread, layout->profiler, kOurs);
+  put(thread, layout->profiler, kBefore);
 }
 
 // What the program has set in a thread, with or without ours before it.
@@ -198,9 +200,9 @@ void claim_threads_without_one() {
   if (!owners) return;
   size_t owned = 0;
   for (auto thread = first; thread && owned < count; thread = at<Address>(thread, kThreadNext)) {
+    if (!has_programs_own(thread)) continue;
     const auto function = at<Profiler>(thread, layout->profiler);
     const auto object = at<void*>(thread, layout->profiler + kProfilersObject);
-    if (!function || (function == kOurs && !object)) continue;
     if (object) python.keep(object);  // the thread's own reference is dropped now
     owners[owned++] = {thread, function, object};
   }
@@ -210,7 +212,7 @@ void claim_threads_without_one() {
   for (size_t i = 0; i < owned; ++i) {
     Address thread = next;
     while (thread && thread != owners[i].thread) thread = at<Address>(thread, kThreadNext);
-    if (thread && at<Profiler>(thread, layout->profiler) == kOurs && !has_object(thread)) {
+    if (thread && at<Profiler>(thread, layout->profiler) == kOurs) {
       put(thread, layout->profiler, owners[i].function);
       put(thread, layout->profiler + kProfilersObject, owners[i].object);
     } else if (owners[i].object) {
@@ -227,11 +229,6 @@ void claim_all_threads() {
   for (; thread; thread = at<Address>(thread, kThreadNext)) claim(thread, false);
 }
 
-// The program's own function, if it is the one whose object the interpreter has.
-int call_programs_own(void* object, void* frame, int what, void* argument) {
-  return object && programs_own ? programs_own(object, frame, what, argument) : 0;
-}
-
 // Whether the event would be there without our profile function.
 bool is_programs_event(int what, void* argument) {
   const bool is_hidden = hides_return && (what == kCReturn || what == kCException) &&
@@ -240,7 +237,7 @@ bool is_programs_event(int what, void* argument) {
   return !is_hidden;
 }
 
-int profile(void* object, void* frame, int what, void* argument) {
+int profile(void*, void* frame, int what, void* argument) {
   switch (what) {
     case kCall:
       fbleprof_enter(block_of_frame(static_cast<Address>(frame)));
@@ -262,8 +259,12 @@ int profile(void* object, void* frame, int what, void* argument) {
     default:
       break;
   }
-  const bool is_programs = is_programs_event(what, argument);
-  return object && is_programs ? call_programs_own(object, frame, what, argument) : 0;
+  return 0;
+}
+
+int profile_and_pass_on(void* object, void* frame, int what, void* argument) {
+  profile(nullptr, frame, what, argument);
+  return is_programs_event(what, argument) ? programs_own(object, frame, what, argument) : 0;
 }
 
 // Whether the program's function in one thread makes all threads report: since 3.12, and until
@@ -271,7 +272,7 @@ int profile(void* object, void* frame, int what, void* argument) {
 bool programs_own_reports_all() {
   if (layout->tracing >= 0) return false;
   auto thread = static_cast<Address>(python.first_thread(python.this_interpreter()));
-  while (thread && !has_object(thread)) thread = at<Address>(thread, kThreadNext);
+  while (thread && !has_programs_own(thread)) thread = at<Address>(thread, kThreadNext);
   return thread != nullptr;
 }
 
@@ -279,10 +280,10 @@ void* setprofile(void* module, void* function) {
   static bool reports_all = false;
   const auto thread = static_cast<Address>(python.this_thread());
   if (!thread) return original_setprofile(module, function);
-  const bool had_one = has_object(thread) || reports_all;
+  const bool had_one = has_programs_own(thread) || reports_all;
   void* result = original_setprofile(module, function);
   claim(thread, true);
-  hides_return = !had_one && has_object(thread);
+  hides_return = !had_one && has_programs_own(thread);
   reports_all = programs_own_reports_all();
   return result;
 }

@@ -113,6 +113,8 @@ for each in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
   verified "$profile"
   check "calls of called" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null |
     awk -F, '$1 == "called" { print $4 }')" = 5003
+  same "$each" "$scripts/profiles_itself.py" c
+  verified "$profile"
 done
 
 begin "a wrapper"

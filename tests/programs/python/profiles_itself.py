@@ -1,4 +1,5 @@
 """A program's profile functions in several threads: what they hear is as without a profiler."""
+import ctypes
 import sys
 import threading
 
@@ -85,8 +86,30 @@ def is_freed_once():
     sys.setprofile(None)
 
 
+def set_by_c():
+    """The C API's function may have no object."""
+    count = 0
+
+    def hears(thing, frame, event, argument):
+        nonlocal count
+        count += 1
+        return 0
+
+    kind = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int, ctypes.c_void_p)
+    function = kind(hears)
+    set_profile = ctypes.pythonapi.PyEval_SetProfile
+    set_profile.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    set_profile(ctypes.cast(function, ctypes.c_void_p), None)
+    for _ in range(100):  # long enough for samples
+        work()
+    set_profile(None, None)
+    print(count // 1000)
+
+
 other_threads_start()
 in_threads()
 notes_events()
 is_freed_once()
+if sys.argv[1:] == ["c"]:
+    set_by_c()
 print("end")
