@@ -233,6 +233,7 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
     ours = {};
     ours.sa_sigaction = on_fatal;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    ours.sa_mask = all_but_faults();
     if (is_reset_by_kernel(action)) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
   } else if (!is_ignored(action) && (may_be_our_fault(number) || may_be_in_trampoline(number) ||
                                      (action.sa_flags & SA_RESETHAND))) {

@@ -19,8 +19,6 @@ using format::Module;
 
 namespace {
 
-bool is_watched = false;
-
 void settle(Module& module) {
   __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
 }
@@ -81,8 +79,6 @@ const char* watch_loader() {
 
 void settle_new_modules() { for_each_new_module(settle); }
 
-bool is_loader_watched() { return is_watched; }
-
 // The jump at the place leads to another one near it, which reaches everywhere.
 LoaderWatch prepare_loader_watch(void (*changed)()) {
   constexpr std::uint64_t kPage = 4096;
@@ -111,7 +107,7 @@ void prepare_modules() {
   prepare_new_modules();
   if (code_is_fixed) return;
   const char* reason = watch_loader();
-  is_watched = reason == nullptr;
+  note_loader_watch(reason == nullptr);
   if (reason && !profile.settings.exact.empty()) {
     remark(Text<200>{"libraries loaded later are only sampled: "}.add(reason).c_str());
   }

@@ -10,9 +10,6 @@ namespace fbleprof::capture {
 // first constructor.
 void prepare_modules();
 
-// Whether the loader tells of each module of the program's link namespace that it maps or unmaps.
-bool is_loader_watched();
-
 // How the loader is made to call `changed` when it has mapped or unmapped modules: a jump to
 // `trampoline` at `place`. If that is not possible, `obstacle` says why, and is null otherwise.
 struct LoaderWatch {

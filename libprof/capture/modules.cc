@@ -184,6 +184,12 @@ bool is_own_library(const format::Module& module) {
   return is_recorder(module) || is_own_library(path_of(module, path));
 }
 
+namespace {
+bool is_watched = false;
+}
+void note_loader_watch(bool is) { is_watched = is; }
+bool is_loader_watched() { return is_watched; }
+
 void note_unloading(Unloaded which) {
   bool was_hooked = false;
   signal_safe::forget_unloaded_objects();

@@ -21,6 +21,10 @@ bool is_listed(const format::Module& module);
 // loader's list is consistent.
 void add_mapped_modules();
 
+// Whether the loader tells of each module of the program's link namespace that it maps or unmaps.
+void note_loader_watch(bool is_watched);
+bool is_loader_watched();
+
 // Call when modules may have been unloaded: forgets their code.
 enum class Unloaded {
   kAll,     // no module is being loaded: under the loader's lock, or nobody adds mapped modules

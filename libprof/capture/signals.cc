@@ -300,6 +300,17 @@ struct sigaction from_kernel(const KernelAction& action) {
   return libcs;
 }
 
+sigset_t all_but_faults() {
+  // Set the bits by hand: sigfillset leaves out the signal that cancels threads.
+  std::uint64_t all = ~std::uint64_t{0};
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) {
+    all &= ~(std::uint64_t{1} << (fault - 1));
+  }
+  sigset_t set{};
+  __builtin_memcpy(&set, &all, sizeof all);
+  return set;
+}
+
 namespace {
 
 // Only libc knows the code that returns from a handler.
@@ -308,13 +319,7 @@ KernelAction make_own_action() {
   }, before{};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  // Only faults may interrupt the few microseconds of a sample. Set the bits by hand: sigfillset
-  // leaves out the signal that cancels threads.
-  std::uint64_t all = ~std::uint64_t{0};
-  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) {
-    all &= ~(std::uint64_t{1} << (fault - 1));
-  }
-  __builtin_memcpy(&action.sa_mask, &all, sizeof all);
+  action.sa_mask = all_but_faults();
   __sigaction(kSamplingSignal, &action, &before);
   program_action = before;
   const KernelAction own = set_in_kernel(nullptr);

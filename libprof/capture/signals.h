@@ -77,6 +77,10 @@ inline struct sigaction after_reset(struct sigaction action) {
   return action;
 }
 
+// The mask of our handlers: only faults may interrupt them, because a signal stack may have no room
+// for another frame.
+sigset_t all_but_faults();
+
 // sigaction by a system call: libc's may lead to us (attached_calls.h). 0, or -1 with errno.
 // Async-signal-safe.
 int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before);

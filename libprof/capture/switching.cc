@@ -10,7 +10,6 @@
 #include "capture/description.h"
 #include "capture/found_threads.h"
 #include "capture/hook_sites.h"
-#include "capture/loading.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
 #include "capture/profile.h"

@@ -11,7 +11,7 @@ void AddressMap::add(format::Ref ref, const format::Module& record, StringId pat
                      StringId build_id) {
   const auto [it, added] = module_index_.try_emplace({path, build_id}, ModuleId(modules_.size()));
   if (added) modules_.push_back({path, build_id, 0});
-  modules_[it->second.index()].flags |= record.flags;
+  modules_[it->second.index()].flags |= record.flags & ~kModuleHasTwin;
   mapping_index_.insert(ref, static_cast<std::uint32_t>(mappings_.size()));
   mappings_.push_back({record.begin, record.end, record.load_bias, record.loaded_ns, it->second});
 }

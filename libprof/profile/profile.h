@@ -131,7 +131,7 @@ struct Tree {
 };
 
 // Another module of the same name was loaded as well (see transform/same_module.h).
-inline constexpr std::uint32_t kModuleHasTwin = 0x100;
+inline constexpr std::uint32_t kModuleHasTwin = 0x8000'0000;  // in no file
 
 // An object file. Two processes with the same path and build-id share one; addresses are relative
 // to the file, so only the reader deals with load biases.

@@ -450,13 +450,13 @@ lacks_text "^first.plain: counted" "$dir/coverage" || fail "a library is changed
 begin "a library is loaded while another thread's dlclose ends"
 exactly
 cat >"$dir/library.c" <<'END'
-__attribute__((noinline)) int times(int x) {
+__attribute__((noinline)) int product(int x) {
   __asm__ volatile("");
   return x * FACTOR;
 }
 __attribute__((noinline)) int go(int n) {
   int sum = 0;
-  for (int i = 0; i < n; ++i) sum += times(i);
+  for (int i = 0; i < n; ++i) sum += product(i);
   return sum;
 }
 // The loader calls it while it relocates the library.

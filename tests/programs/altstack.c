@@ -103,10 +103,15 @@ BLOCK int work_with_useless_stack(void) {
     show("now", &old);
     work(100000);
   }
-  const pid_t child = fork();
-  if (child == 0) raise(SIGTERM);
   int status = 0;
-  waitpid(child, &status, 0);
+  for (int i = 0; i < 20 && (status == 0 || status == SIGTERM); ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      work(10000);
+      raise(SIGTERM);
+    }
+    waitpid(child, &status, 0);
+  }
   printf("child: %x\n", status);
   syscall(SYS_sigaltstack, &none, &old);
   show("replaced", &old);
