@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "capture/text.h"
+#include "signal_safe/loaded_objects.h"
 
 namespace fbleprof::capture {
 
@@ -169,66 +170,117 @@ bool needs(const link_map& object, const char* name) {
   return false;
 }
 
-// A search for the definition that the objects around a place in the code have.
-struct LocalSearch {
-  struct Found {
-    link_map object;
-    void* definition;
-  };
+// What follows may read objects that another thread is unloading, so the kernel reads them.
+using Name = char[256];
+constexpr int kMostListed = 16384;
 
-  const char* name;
-  std::uint64_t place;
-  Found before[8];  // in the order of the list
-  int found_before = 0;
-  void* result = nullptr;
-};
-
-link_map described(const dl_phdr_info& info) {
-  link_map object{};
-  object.l_addr = info.dlpi_addr;
-  object.l_name = const_cast<char*>(info.dlpi_name);
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    if (info.dlpi_phdr[i].p_type == PT_DYNAMIC) {
-      object.l_ld = reinterpret_cast<ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
+// The part of the path after the last slash. False: it cannot be read, or is too long.
+bool read_file_name(const char* path, Name& name) {
+  constexpr std::uint64_t kPiece = 64;  // in no more than one page
+  char piece[kPiece];
+  std::uint64_t length = 0;
+  if (!path) return false;
+  for (auto at = reinterpret_cast<std::uint64_t>(path); length < sizeof name;) {
+    const std::uint64_t bytes = kPiece - at % kPiece;
+    if (!signal_safe::read_safely(reinterpret_cast<const void*>(at), piece, bytes)) return false;
+    for (std::uint64_t i = 0; i < bytes && length < sizeof name; ++i) {
+      if (piece[i] == '/') {
+        length = 0;
+        continue;
+      }
+      name[length++] = piece[i];
+      if (!piece[i]) return true;
     }
-  }
-  return object;
-}
-
-bool contains(const dl_phdr_info& info, std::uint64_t place) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = info.dlpi_phdr[i];
-    if (part.p_type == PT_LOAD && place - info.dlpi_addr - part.p_vaddr < part.p_memsz) return true;
+    at += bytes;
   }
   return false;
 }
 
-int look_at(dl_phdr_info* info, std::size_t /*bytes*/, void* argument) {
-  auto& search = *static_cast<LocalSearch*>(argument);
-  const link_map object = described(*info);
-  void* definition = Symbols(object).find(search.name);
-  if (!contains(*info, search.place)) {
-    constexpr int kMost = sizeof search.before / sizeof search.before[0];
-    if (definition && search.found_before < kMost) {
-      search.before[search.found_before++] = {.object = object, .definition = definition};
-    }
-    return 0;
+// Calls the function with each of the dynamic section's names of this kind until one returns true.
+template <typename Function>
+bool any_name(const link_map& object, ElfW(Sxword) tag, Function function) {
+  ElfW(Dyn) entry;
+  const char* strings = nullptr;
+  for (const ElfW(Dyn)* at = object.l_ld;
+       at && signal_safe::read_safely(at, &entry, sizeof entry) && entry.d_tag != DT_NULL; ++at) {
+    if (entry.d_tag != DT_STRTAB) continue;
+    const ElfW(Addr) address = entry.d_un.d_ptr;
+    strings =
+        reinterpret_cast<const char*>(address < object.l_addr ? object.l_addr + address : address);
   }
-  search.result = definition;
-  for (int i = search.found_before - 1; i >= 0; --i) {
-    if (needs(search.before[i].object, file_name(object.l_name))) {
-      search.result = search.before[i].definition;
-    }
+  for (const ElfW(Dyn)* at = object.l_ld;
+       strings && signal_safe::read_safely(at, &entry, sizeof entry) && entry.d_tag != DT_NULL;
+       ++at) {
+    Name name;
+    if (entry.d_tag == tag && read_file_name(strings + entry.d_un.d_val, name) && function(name))
+      return true;
   }
-  return 1;
+  return false;
+}
+
+bool is_named(const link_map& object, const char* wanted) {
+  Name name;
+  if (read_file_name(object.l_name, name) && equal(name, wanted)) return true;
+  return any_name(object, DT_SONAME, [&](const char* one) { return equal(one, wanted); });
+}
+
+// The first object of the list for which the function returns true, and a copy of its entry.
+template <typename Function>
+const link_map* first_object(link_map& copy, Function function) {
+  const link_map* at = _r_debug.r_map;
+  for (int steps = 0; at && steps < kMostListed; ++steps, at = copy.l_next) {
+    if (!signal_safe::read_safely(at, &copy, sizeof copy)) return nullptr;
+    if (function(at, copy)) return at;
+  }
+  return nullptr;
+}
+
+const link_map* entry_around(const void* place, link_map& copy) {
+  signal_safe::LoadedObject object;
+  if (!signal_safe::find_object(reinterpret_cast<std::uint64_t>(place), &object)) return nullptr;
+  return first_object(copy, [&](const link_map*, const link_map& one) {
+    return one.l_addr == object.load_bias && one.l_name == object.path;
+  });
+}
+
+// The object for whose sake this one was loaded: the first that needs it comes before it.
+const link_map* root_of(const link_map* at, link_map& copy) {
+  for (int steps = 0; steps < kMostListed; ++steps) {
+    link_map user;
+    const link_map* first = first_object(user, [&](const link_map* one, const link_map& its) {
+      return one == at ||
+             any_name(its, DT_NEEDED, [&](const char* needed) { return is_named(copy, needed); });
+    });
+    if (!first || first == at) break;
+    at = first;
+    copy = user;
+  }
+  return at;
 }
 
 }  // namespace
 
 void* local_definition(const char* name, const void* place) {
-  LocalSearch search{.name = name, .place = reinterpret_cast<std::uint64_t>(place), .before = {}};
-  dl_iterate_phdr(look_at, &search);
-  return search.result;
+  constexpr int kMost = 256;
+  const link_map* scope[kMost];  // in the loader's order: breadth first
+  link_map object;
+  scope[0] = entry_around(place, object);
+  if (!scope[0]) return nullptr;
+  scope[0] = root_of(scope[0], object);
+  for (int i = 0, count = 1; i < count; ++i) {
+    if (!signal_safe::read_safely(scope[i], &object, sizeof object)) continue;
+    if (void* found = Symbols(object).find(name)) return found;
+    any_name(object, DT_NEEDED, [&](const char* needed) {
+      link_map copy;
+      const link_map* one = first_object(
+          copy, [&](const link_map*, const link_map& its) { return is_named(its, needed); });
+      bool is_new = one != nullptr;
+      for (int k = 0; k < count; ++k) is_new = is_new && scope[k] != one;
+      if (is_new && count < kMost) scope[count++] = one;
+      return false;
+    });
+  }
+  return nullptr;
 }
 
 void look_at_all_objects() { is_last = true; }

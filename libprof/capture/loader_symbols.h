@@ -1,7 +1,7 @@
 // Looks up functions by name in the loader's list of objects.
 //
 // We do not use dlsym: before glibc 2.34 it is in a separate library (libdl), which we would load
-// into every program. These functions also do not take the loader's lock, but for one.
+// into every program. These functions also do not take the loader's lock.
 #pragma once
 
 namespace fbleprof::capture {
@@ -31,10 +31,10 @@ void* any_definition(const char* name);
 // The definition of the name in libc itself; null if there is none.
 void* definition_of_libc(const char* name);
 
-// The definition that the loader finds for the code at `place` before it looks at what that needs,
-// if no object is loaded for all to see: that of the first object before it that needs it, for
-// whose sake it was loaded, or its own. Null: neither has one. Takes the loader's lock, so that no
-// object is unloaded meanwhile.
+// The definition that the loader finds for the code at `place`, if no object is loaded for all to
+// see: that of the object for whose sake the code was loaded, or else the first one of the objects
+// that it needs, breadth first. Null: none has one. Other threads may load and unload meanwhile. No
+// lock: in the child of a fork, the loader's may be another thread's for ever.
 void* local_definition(const char* name, const void* place);
 
 // The file of this library, as the loader names it; "" if it is not in the list.

@@ -21,11 +21,37 @@ namespace fbleprof::preload {
 namespace {
 
 // In a C program that loads C++ plugins, the C++ library is in no scope but theirs, and each call
-// belongs to a plugin. If no plugin has an operator of its own, all call the library's. To look
-// that up takes the loader's lock, so the calls of which it is known are kept: the page of the code
-// that calls, and the lower part of the operator's address.
-constinit std::uint64_t librarys_calls[1024];
+// belongs to a plugin. What a lookup found is kept, for the page of the code that calls, until an
+// object may have been unloaded.
+struct KnownCall {
+  std::uint64_t version;  // odd: being written
+  std::uint64_t call;     // the page, and the lower part of the operator's address
+  std::uint64_t unloads;
+  void* found;
+};
+constinit KnownCall known_calls[512];
 constexpr std::uint64_t kPage = 4096;
+
+void* find_known(KnownCall& known, std::uint64_t call, std::uint64_t unloads) {
+  const std::uint64_t version = __atomic_load_n(&known.version, __ATOMIC_ACQUIRE);
+  const bool is_same = __atomic_load_n(&known.call, __ATOMIC_ACQUIRE) == call &&
+                       __atomic_load_n(&known.unloads, __ATOMIC_ACQUIRE) == unloads;
+  void* found = __atomic_load_n(&known.found, __ATOMIC_ACQUIRE);
+  if (!is_same || version % 2 != 0) return nullptr;
+  return __atomic_load_n(&known.version, __ATOMIC_ACQUIRE) == version ? found : nullptr;
+}
+
+void keep(KnownCall& known, std::uint64_t call, std::uint64_t unloads, void* found) {
+  std::uint64_t version = __atomic_load_n(&known.version, __ATOMIC_RELAXED);
+  if (version % 2 != 0 || !__atomic_compare_exchange_n(&known.version, &version, version + 1, false,
+                                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    return;
+  }
+  __atomic_store_n(&known.call, call, __ATOMIC_RELEASE);
+  __atomic_store_n(&known.unloads, unloads, __ATOMIC_RELEASE);
+  __atomic_store_n(&known.found, found, __ATOMIC_RELEASE);
+  __atomic_store_n(&known.version, version + 2, __ATOMIC_RELEASE);
+}
 
 // The lowest address of this library, and the end of its code.
 extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -67,19 +93,23 @@ class NextOperator {
     while (is_here(caller[1])) caller = reinterpret_cast<const std::uint64_t*>(caller[0]);
     const std::uint64_t call =
         caller[1] / kPage * kPage + reinterpret_cast<std::uint64_t>(this) % kPage;
-    constexpr std::uint64_t kCalls = sizeof librarys_calls / sizeof librarys_calls[0];
-    std::uint64_t& known = librarys_calls[(call / kPage + call % kPage / sizeof *this) % kCalls];
-    if (__atomic_load_n(&known, __ATOMIC_ACQUIRE) == call) return librarys_;
     const auto* place = reinterpret_cast<const void*>(caller[1]);
-    // A plugin may contain the C++ library, and be unloaded, so this is looked up by each call.
-    void* own = fbleprof_find_local_definition != nullptr
-                    ? fbleprof_find_local_definition(name_, place)
-                    : nullptr;
-    if (librarys_ == nullptr && (own == nullptr || is_in_library(own))) find_librarys();
-    if (own != nullptr && own != librarys_) return own;
-    if (librarys_ == nullptr) return find_in_object_of(place);  // without the recorder
-    __atomic_store_n(&known, call, __ATOMIC_RELEASE);
-    return librarys_;
+    if (fbleprof_find_local_definition == nullptr) {  // without the recorder
+      find_librarys();
+      return librarys_ != nullptr ? librarys_ : find_in_object_of(place);
+    }
+    constexpr std::uint64_t kCalls = sizeof known_calls / sizeof known_calls[0];
+    KnownCall& known = known_calls[(call / kPage + call % kPage / sizeof *this) % kCalls];
+    const std::uint64_t unloads = fbleprof_unloads();
+    if (void* found = find_known(known, call, unloads)) return found;
+    void* found = fbleprof_find_local_definition(name_, place);
+    if (found == nullptr || is_here(reinterpret_cast<std::uint64_t>(found))) {
+      find_librarys();
+      return librarys_ != nullptr ? librarys_ : find_in_object_of(place);
+    }
+    // While an object is being unloaded, its place may get another one.
+    if (static_cast<std::uint32_t>(unloads) == 0) keep(known, call, unloads, found);
+    return found;
   }
 
   // A link map is a handle, at least of what dlopen was called for; dlopen would allocate memory.
@@ -91,20 +121,17 @@ class NextOperator {
 
   // It stays loaded from now on.
   void find_librarys() {
+    if (__atomic_load_n(&librarys_, __ATOMIC_ACQUIRE) != nullptr) return;
     for (const char* library : {"libstdc++.so.6", "libc++.so.1"}) {
       void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
       void* found = handle != nullptr ? dlsym(handle, name_) : nullptr;
       if (found != nullptr) return __atomic_store_n(&librarys_, found, __ATOMIC_RELEASE);
     }
   }
-  static bool is_in_library(void* function) {
-    Dl_info info;
-    return dladdr(function, &info) != 0 && strstr(info.dli_fname, "c++.so") != nullptr;
-  }
 
   const char* name_;
   void* function_ = nullptr;  // for all callers
-  void* librarys_ = nullptr;  // for plugins that have none of their own
+  void* librarys_ = nullptr;  // where no definition is found for the caller
   bool is_in_plugins_ = false;
 };
 

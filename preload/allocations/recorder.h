@@ -23,6 +23,7 @@ extern decltype(fbleprof_mapped) fbleprof_mapped __attribute__((weak));
 extern decltype(fbleprof_unmapping) fbleprof_unmapping __attribute__((weak));
 extern decltype(fbleprof_find_local_definition) fbleprof_find_local_definition
     __attribute__((weak));
+extern decltype(fbleprof_unloads) fbleprof_unloads __attribute__((weak));
 }
 
 namespace fbleprof::preload {

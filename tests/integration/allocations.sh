@@ -428,6 +428,115 @@ for options in "" -Wl,-Bsymbolic-functions; do
   verified "$profile"
   check "nothing is lost, $options" "$(($(total live-blocks) < 100))" = 1
 done
+# The operators of a library that the plugin needs, before the C++ library's.
+cat >"$dir/pool.cc" <<'CC'
+#include <cstddef>
+#include <cstdlib>
+void* operator new(std::size_t bytes) {
+  return static_cast<char*>(std::malloc(bytes + 64)) + 64;
+}
+void operator delete(void* block) noexcept { std::free(static_cast<char*>(block) - 64); }
+void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
+int* made(int value) { return new int(value); }
+CC
+cat >"$dir/needing.cc" <<'CC'
+#include <stdexcept>
+int* made(int value);
+extern "C" int work(int count) {
+  for (int i = 0; i < count; ++i) delete made(i);
+  if (count < 0) throw std::runtime_error("negative");
+  return count;
+}
+CC
+g++ -O1 -shared -fPIC "$dir/pool.cc" -o "$dir/libpool.so" || fail "no library"
+g++ -O1 -shared -fPIC "$dir/needing.cc" -o "$dir/needing.so" -L"$dir" -lpool -Wl,-rpath,"$dir" || fail "no plugin"
+recording exact
+same "$dir/host" "$dir/needing.so"
+verified "$profile"
+
+before=$dir
+begin "plugins with and without operators of their own, one after the other at one place"
+cat >"$dir/turns.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    void* plugin = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+    if (!plugin) return puts(dlerror());
+    printf("%d\n", ((int (*)(int))dlsym(plugin, "work"))(100));
+    dlclose(plugin);
+  }
+  return 0;
+}
+C
+cat >"$dir/made.cc" <<'CC'
+int* volatile kept;
+extern "C" int work(int count) {
+  for (int i = 0; i < count; ++i) kept = new int(i);
+  return count;
+}
+CC
+cat >"$dir/pooled.cc" <<'CC'
+#include "pool.cc"
+int* volatile kept;
+extern "C" int work(int count) {
+  for (int i = 0; i < count; ++i) {
+    kept = new int(i);
+    delete kept;
+  }
+  return count;
+}
+CC
+gcc "$dir/turns.c" -o "$dir/turns" -ldl || fail "no host"
+for plugin in made pooled; do
+  g++ -O1 -shared -fPIC -I"$before" "$dir/$plugin.cc" -o "$dir/$plugin.so" || fail "no plugin"
+done
+recording exact
+same "$dir/turns" "$dir/made.so" "$dir/pooled.so" "$dir/made.so" "$dir/pooled.so"
+verified "$profile"
+
+before=$dir
+begin "a child of a fork calls a plugin's operator new while another thread does"
+cat >"$dir/forks.c" <<'C'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int (*work)(int);
+static volatile int stop;
+static void* calls(void* argument) {
+  while (!stop) work(1);
+  return argument;
+}
+int main(int argc, char** argv) {
+  void* plugin = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
+  if (!plugin) return puts(dlerror());
+  work = (int (*)(int))dlsym(plugin, "work");
+  pthread_t thread;
+  pthread_create(&thread, 0, calls, 0);
+  int good = 0;
+  for (int i = 0; i < 60; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      work(1);
+      _exit(0);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    good += status == 0;
+    if (status != 0) break;
+  }
+  stop = 1;
+  pthread_join(thread, 0);
+  printf("%d children\n", good);
+  return 0;
+}
+C
+gcc "$dir/forks.c" -o "$dir/forks" -ldl -pthread || fail "no host"
+recording exact
+same "$dir/forks" "$before/pooled.so"
 
 begin "without the wrappers the report says what to do"
 settings=(FBLEPROF_ALLOCS=exact)
