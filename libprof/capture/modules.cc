@@ -97,8 +97,8 @@ namespace {
 // hooked functions.
 bool retire(format::Ref ref) {
   auto* module = session.arena.at<format::Module>(ref);
-  const std::uint32_t flags =
-      __atomic_fetch_and(&module->flags, ~format::kModuleIsSettled, __ATOMIC_RELAXED);
+  const std::uint32_t flags = __atomic_fetch_and(
+      &module->flags, ~(format::kModuleIsSettled | format::kModuleIsListed), __ATOMIC_RELAXED);
   session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);
   return (flags & format::kModuleIsHooked) != 0;
 }
