@@ -6,11 +6,6 @@
 #include "signal_safe/memory_words.h"
 #include "signal_safe/session.h"
 
-extern "C" __attribute__((visibility("default"))) void* fbleprof_find_local_definition(
-    const char* name, const void* place) {
-  return fbleprof::capture::local_definition(name, place);
-}
-
 namespace fbleprof::capture {
 
 using signal_safe::AllocationMode;

@@ -185,15 +185,6 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   errno = saved_errno;
 }
 
-void call_program(const struct sigaction& action, int number, siginfo_t* info, void* context) {
-  if (!is_handled(action)) return;
-  if (action.sa_flags & SA_SIGINFO) {
-    action.sa_sigaction(number, info, context);
-  } else {
-    action.sa_handler(number);
-  }
-}
-
 struct CodePlace {
   std::uint64_t pc, sp;
 };
@@ -269,7 +260,7 @@ void on_handled(int number, siginfo_t* info, void* context) {
   if (origin.pc != place.pc && reinterpret_cast<std::uint64_t>(told) == place.pc) {
     told = reinterpret_cast<void*>(origin.pc);
   }
-  call_program(action, number, info, context);
+  call_handler(action, number, info, context);
   // Nothing to undo if the handler throws or jumps away.
   if (origin.pc == place.pc) return;
   if (session.trampolines.origin_of(place.pc) != 0) {

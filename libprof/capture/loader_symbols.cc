@@ -152,22 +152,37 @@ bool is_libc(const char* name) {
   return false;
 }
 
-// Whether the object names this library among those that it needs.
-bool needs(const link_map& object, const char* name) {
-  const ElfW(Dyn)* dynamic = object.l_ld;
+using Read = bool(const void* from, void* to, std::uint64_t bytes);
+bool read_directly(const void* from, void* to, std::uint64_t bytes) {
+  __builtin_memcpy(to, from, bytes);
+  return true;
+}
+
+// Calls the function with the address of each of the dynamic section's names of this kind until one
+// returns true.
+template <typename Function>
+bool any_name_at(const link_map& object, ElfW(Sxword) tag, Read read, Function function) {
+  ElfW(Dyn) entry;
   const char* strings = nullptr;
-  for (const ElfW(Dyn)* entry = dynamic; entry && entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag != DT_STRTAB) continue;
-    const ElfW(Addr) address = entry->d_un.d_ptr;
+  for (const ElfW(Dyn)* at = object.l_ld;
+       at && read(at, &entry, sizeof entry) && entry.d_tag != DT_NULL; ++at) {
+    if (entry.d_tag != DT_STRTAB) continue;
+    const ElfW(Addr) address = entry.d_un.d_ptr;
     strings =
         reinterpret_cast<const char*>(address < object.l_addr ? object.l_addr + address : address);
   }
-  for (const ElfW(Dyn)* entry = dynamic; strings && entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag != DT_NEEDED) continue;
-    const char* needed = strings + entry->d_un.d_val;
-    if (equal(needed, name) || equal(file_name(needed), name)) return true;
+  for (const ElfW(Dyn)* at = object.l_ld;
+       strings && read(at, &entry, sizeof entry) && entry.d_tag != DT_NULL; ++at) {
+    if (entry.d_tag == tag && function(strings + entry.d_un.d_val)) return true;
   }
   return false;
+}
+
+// Whether the program names this library among those that it needs.
+bool is_needed_by_program(const char* name) {
+  return any_name_at(*_r_debug.r_map, DT_NEEDED, read_directly, [&](const char* needed) {
+    return equal(needed, name) || equal(file_name(needed), name);
+  });
 }
 
 // What follows may read objects that another thread is unloading, so the kernel reads them.
@@ -196,26 +211,13 @@ bool read_file_name(const char* path, Name& name) {
   return false;
 }
 
-// Calls the function with each of the dynamic section's names of this kind until one returns true.
+// Like any_name_at, with the part of each name after the last slash.
 template <typename Function>
 bool any_name(const link_map& object, ElfW(Sxword) tag, Function function) {
-  ElfW(Dyn) entry;
-  const char* strings = nullptr;
-  for (const ElfW(Dyn)* at = object.l_ld;
-       at && signal_safe::read_safely(at, &entry, sizeof entry) && entry.d_tag != DT_NULL; ++at) {
-    if (entry.d_tag != DT_STRTAB) continue;
-    const ElfW(Addr) address = entry.d_un.d_ptr;
-    strings =
-        reinterpret_cast<const char*>(address < object.l_addr ? object.l_addr + address : address);
-  }
-  for (const ElfW(Dyn)* at = object.l_ld;
-       strings && signal_safe::read_safely(at, &entry, sizeof entry) && entry.d_tag != DT_NULL;
-       ++at) {
+  return any_name_at(object, tag, signal_safe::read_safely, [&](const char* at) {
     Name name;
-    if (entry.d_tag == tag && read_file_name(strings + entry.d_un.d_val, name) && function(name))
-      return true;
-  }
-  return false;
+    return read_file_name(at, name) && function(name);
+  });
 }
 
 bool is_named(const link_map& object, const char* wanted) {
@@ -304,7 +306,7 @@ Definition next_definition_of_libc(const char* name, const void* after) {
   bool is_preloaded = true;
   while (map && (map = map->l_next)) {
     const char* file = file_name(map->l_name);
-    is_preloaded = is_preloaded && !needs(*_r_debug.r_map, file);
+    is_preloaded = is_preloaded && !is_needed_by_program(file);
     void* function = Symbols(*map).find(name);
     if (!function) continue;
     if (!found.next) found.next = function;

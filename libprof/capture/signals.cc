@@ -162,11 +162,7 @@ __attribute__((noinline)) void deliver_to_program(int number, siginfo_t* info, v
     die_of_signal();
   } else if (!is_ignored(action)) {
     if (action.sa_flags & SA_RESETHAND) reset_program_action();
-    if (action.sa_flags & SA_SIGINFO) {
-      action.sa_sigaction(number, info, context);
-    } else {
-      action.sa_handler(number);
-    }
+    call_handler(action, number, info, context);
   }
 }
 

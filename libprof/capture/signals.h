@@ -77,6 +77,17 @@ inline struct sigaction after_reset(struct sigaction action) {
   return action;
 }
 
+// Calls the handler; nothing if the action has none.
+inline void call_handler(const struct sigaction& action, int number, siginfo_t* info,
+                         void* context) {
+  if (!is_handled(action)) return;
+  if (action.sa_flags & SA_SIGINFO) {
+    action.sa_sigaction(number, info, context);
+  } else {
+    action.sa_handler(number);
+  }
+}
+
 // The mask of our handlers: only faults may interrupt them, because a signal stack may have no room
 // for another frame.
 sigset_t all_but_faults();

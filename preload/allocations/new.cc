@@ -41,6 +41,31 @@ void* find_known(KnownCall& known, std::uint64_t call, std::uint64_t unloads) {
   return __atomic_load_n(&known.version, __ATOMIC_ACQUIRE) == version ? found : nullptr;
 }
 
+// A lookup takes milliseconds, so calls that meet in one place take the next ones.
+constexpr std::uint64_t kPlaces = 8;
+KnownCall& known_at(std::uint64_t place) {
+  return known_calls[place % (sizeof known_calls / sizeof known_calls[0])];
+}
+
+void* find_known(std::uint64_t place, std::uint64_t call, std::uint64_t unloads) {
+  void* found = nullptr;
+  for (std::uint64_t i = 0; i < kPlaces && found == nullptr; ++i) {
+    found = find_known(known_at(place + i), call, unloads);
+  }
+  return found;
+}
+
+KnownCall& free_place(std::uint64_t place, std::uint64_t unloads) {
+  for (std::uint64_t i = 0; i < kPlaces; ++i) {
+    KnownCall& known = known_at(place + i);
+    if (__atomic_load_n(&known.call, __ATOMIC_RELAXED) == 0 ||
+        __atomic_load_n(&known.unloads, __ATOMIC_RELAXED) != unloads) {
+      return known;
+    }
+  }
+  return known_at(place);
+}
+
 void keep(KnownCall& known, std::uint64_t call, std::uint64_t unloads, void* found) {
   std::uint64_t version = __atomic_load_n(&known.version, __ATOMIC_RELAXED);
   if (version % 2 != 0 || !__atomic_compare_exchange_n(&known.version, &version, version + 1, false,
@@ -98,17 +123,17 @@ class NextOperator {
       find_librarys();
       return librarys_ != nullptr ? librarys_ : find_in_object_of(place);
     }
-    constexpr std::uint64_t kCalls = sizeof known_calls / sizeof known_calls[0];
-    KnownCall& known = known_calls[(call / kPage + call % kPage / sizeof *this) % kCalls];
+    const std::uint64_t place_of_call = call / kPage + call % kPage / sizeof *this;
     const std::uint64_t unloads = fbleprof_unloads();
-    if (void* found = find_known(known, call, unloads)) return found;
+    if (void* found = find_known(place_of_call, call, unloads)) return found;
     void* found = fbleprof_find_local_definition(name_, place);
     if (found == nullptr || is_here(reinterpret_cast<std::uint64_t>(found))) {
       find_librarys();
       return librarys_ != nullptr ? librarys_ : find_in_object_of(place);
     }
     // While an object is being unloaded, its place may get another one.
-    if (static_cast<std::uint32_t>(unloads) == 0) keep(known, call, unloads, found);
+    if (static_cast<std::uint32_t>(unloads) == 0)
+      keep(free_place(place_of_call, unloads), call, unloads, found);
     return found;
   }
 

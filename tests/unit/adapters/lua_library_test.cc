@@ -53,6 +53,9 @@ class LuaLibrary : public testing::Test {
     return "package.loadlib(\"" LUA_ADAPTER "\",\"fbleprof_lua_start\")() ";
   }
   void start() { find<int(lua_State*)>("fbleprof_lua_start")(state()); }
+  void make_state() {
+    find<lua_State*(void*, void*, unsigned)>("lua_newstate")(nullptr, nullptr, 0);
+  }
   lua_State* state() { return reinterpret_cast<lua_State*>(state_.at()); }
   LuaFunction of_debug(const char* name) {
     for (const auto& [key, value] : *lua_.debug.fields) {
@@ -479,7 +482,7 @@ TEST_F(LuaLibrary, TheProgramSeesOnlyItsOwnHook) {
     EXPECT_EQ(mask(state()), 4);
     EXPECT_EQ(count(state()), 5);
     set_new_state(state());
-    find<lua_State*(void*, void*, unsigned)>("lua_newstate")(nullptr, nullptr, 0);
+    make_state();
     const LuaHook ours = lua_.hook;
     EXPECT_NE(ours, programs_hook);
     EXPECT_EQ(get(state()), nullptr);
@@ -509,7 +512,7 @@ TEST_F(LuaLibrary, ASampledProgramSetsItsHookItself) {
   in_child([this] {
     load(false);
     set_new_state(state());
-    find<lua_State*(void*, void*, unsigned)>("lua_newstate")(nullptr, nullptr, 0);
+    make_state();
     find<void(lua_State*, LuaHook, int, int)>("lua_sethook")(state(), programs_hook, 4, 5);
     EXPECT_EQ(lua_.hook, programs_hook);
     EXPECT_EQ(lua_.hook_mask, 4);
@@ -520,7 +523,7 @@ TEST_F(LuaLibrary, AHookHoldsInAnyThread) {
   in_child([this] {
     load(true);
     set_new_state(state());
-    find<lua_State*(void*, void*, unsigned)>("lua_newstate")(nullptr, nullptr, 0);
+    make_state();
     auto* set = find<void(lua_State*, LuaHook, int, int)>("lua_sethook");
     CallInfo& f = make_call("f", &base_, of_c);
     std::thread([&] { set(state(), programs_hook, 1 << kCall, 0); }).join();
@@ -548,7 +551,7 @@ TEST_F(LuaLibrary, TheLastOfTooManyFunctionsIsLuasOwn) {
   in_child([this] {
     load(true);
     set_new_state(state());
-    find<lua_State*(void*, void*, unsigned)>("lua_newstate")(nullptr, nullptr, 0);
+    make_state();
     auto* set = find<void(lua_State*, LuaHook, int, int)>("lua_sethook");
     auto* get = find<LuaHook(lua_State*)>("lua_gethook");
     const std::vector<LuaHook> functions = many(std::make_integer_sequence<int, 16>());

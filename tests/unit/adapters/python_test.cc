@@ -541,6 +541,16 @@ int programs_profiler(void*, void*, int what, void*) {
 }
 
 // Only in a process of its own: counting does not end.
+// sys.setprofile of the interpreter: sets the function and its object in the thread.
+Raw* thread_of_setprofile;
+int profiler_offset;
+void* set_profile(void*, void* function) {
+  thread_of_setprofile->put(static_cast<std::size_t>(profiler_offset),
+                            function ? programs_profiler : nullptr);
+  thread_of_setprofile->put(static_cast<std::size_t>(profiler_offset) + 16, function);
+  return function;
+}
+
 class PythonExact : public PythonFrames {
  protected:
   Profiler profiler_of(Raw& thread) { return thread.get<Profiler>(of(layout->profiler)); }
@@ -585,6 +595,13 @@ class PythonExact : public PythonFrames {
     }
     Raw method, object;
   };
+  // Makes `set` the interpreter's sys.setprofile.
+  void offer_setprofile(CFunction& set) {
+    set.method.put(8, set_profile).put(16, 8);
+    library_.python.setprofile = set.object.at();
+    thread_of_setprofile = &thread_;
+    profiler_offset = layout->profiler;
+  }
 
   Raw tracing_, module_;
   Profiler profiler_ = nullptr;
@@ -767,23 +784,10 @@ TEST_P(PythonExact, ASampleClaimsItsThread) {
   });
 }
 
-// sys.setprofile of the interpreter: sets the function and its object in the thread.
-Raw* thread_of_setprofile;
-int profiler_offset;
-void* set_profile(void*, void* function) {
-  thread_of_setprofile->put(static_cast<std::size_t>(profiler_offset),
-                            function ? programs_profiler : nullptr);
-  thread_of_setprofile->put(static_cast<std::size_t>(profiler_offset) + 16, function);
-  return function;
-}
-
 TEST_P(PythonExact, TheProgramsSetprofileWorksAsBefore) {
   in_child([this] {
     CFunction set("setprofile", nullptr, nullptr);
-    set.method.put(8, set_profile).put(16, 8);
-    library_.python.setprofile = set.object.at();
-    thread_of_setprofile = &thread_;
-    profiler_offset = layout->profiler;
+    offer_setprofile(set);
     ASSERT_TRUE(begin());
     auto* ours = set.method.get<void* (*)(void*, void*)>(8);
     EXPECT_NE(ours, set_profile);
@@ -809,10 +813,7 @@ TEST_P(PythonExact, TheProgramsSetprofileWorksAsBefore) {
 TEST_P(PythonExact, TheEventAfterSetprofileIsHiddenOnlyIfItIsItsReturn) {
   in_child([this] {
     CFunction set("setprofile", nullptr, nullptr), other("other", nullptr, nullptr);
-    set.method.put(8, set_profile).put(16, 8);
-    library_.python.setprofile = set.object.at();
-    thread_of_setprofile = &thread_;
-    profiler_offset = layout->profiler;
+    offer_setprofile(set);
     ASSERT_TRUE(begin());
     auto* ours = set.method.get<void* (*)(void*, void*)>(8);
     for (const auto& [what, argument, heard] :
@@ -868,10 +869,7 @@ TEST_P(PythonExactAllAtOnce, AThreadsOwnProfileFunctionStaysWhenAnotherStarts) {
 TEST_P(PythonExactAllAtOnce, TheReturnFromSetprofileIsHeardIfAnotherThreadMakesAllReport) {
   in_child([this] {
     CFunction set("setprofile", nullptr, nullptr);
-    set.method.put(8, set_profile).put(16, 8);
-    library_.python.setprofile = set.object.at();
-    thread_of_setprofile = &thread_;
-    profiler_offset = layout->profiler;
+    offer_setprofile(set);
     Raw second(1024);
     thread_.put(8, second.at());
     ASSERT_TRUE(begin());
