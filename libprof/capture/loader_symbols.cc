@@ -158,24 +158,40 @@ bool read_directly(const void* from, void* to, std::uint64_t bytes) {
   return true;
 }
 
+// Calls the function with each entry of the dynamic section until one returns true. Entries are
+// read many at a time: each read may be a system call. What is read is in no more than one page.
+template <typename Function>
+bool any_entry(const link_map& object, Read read, Function function) {
+  constexpr std::uint64_t kPiece = 512, kEntry = sizeof(ElfW(Dyn));
+  ElfW(Dyn) piece[kPiece / kEntry];
+  for (const ElfW(Dyn)* at = object.l_ld; at;) {
+    const std::uint64_t room = (kPiece - reinterpret_cast<std::uint64_t>(at) % kPiece) / kEntry;
+    const std::uint64_t count = room != 0 ? room : 1;
+    if (!read(at, piece, count * kEntry)) return false;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (piece[i].d_tag == DT_NULL) return false;
+      if (function(piece[i])) return true;
+    }
+    at += count;
+  }
+  return false;
+}
+
 // Calls the function with the address of each of the dynamic section's names of this kind until one
 // returns true.
 template <typename Function>
 bool any_name_at(const link_map& object, ElfW(Sxword) tag, Read read, Function function) {
-  ElfW(Dyn) entry;
   const char* strings = nullptr;
-  for (const ElfW(Dyn)* at = object.l_ld;
-       at && read(at, &entry, sizeof entry) && entry.d_tag != DT_NULL; ++at) {
-    if (entry.d_tag != DT_STRTAB) continue;
+  any_entry(object, read, [&](const ElfW(Dyn) & entry) {
+    if (entry.d_tag != DT_STRTAB) return false;
     const ElfW(Addr) address = entry.d_un.d_ptr;
     strings =
         reinterpret_cast<const char*>(address < object.l_addr ? object.l_addr + address : address);
-  }
-  for (const ElfW(Dyn)* at = object.l_ld;
-       strings && read(at, &entry, sizeof entry) && entry.d_tag != DT_NULL; ++at) {
-    if (entry.d_tag == tag && function(strings + entry.d_un.d_val)) return true;
-  }
-  return false;
+    return true;
+  });
+  return strings && any_entry(object, read, [&](const ElfW(Dyn) & entry) {
+           return entry.d_tag == tag && function(strings + entry.d_un.d_val);
+         });
 }
 
 // Whether the program names this library among those that it needs.
@@ -220,11 +236,22 @@ bool any_name(const link_map& object, ElfW(Sxword) tag, Function function) {
   });
 }
 
-bool is_named(const link_map& object, const char* wanted) {
-  Name name;
-  if (read_file_name(object.l_name, name) && equal(name, wanted)) return true;
-  return any_name(object, DT_SONAME, [&](const char* one) { return equal(one, wanted); });
-}
+// The names by which others need an object: its file's, and its own.
+class NamesOf {
+ public:
+  explicit NamesOf(const link_map& object) {
+    if (!read_file_name(object.l_name, file_)) file_[0] = 0;
+    any_name(object, DT_SONAME, [&](const char* name) {
+      __builtin_memcpy(own_, name, sizeof own_);
+      return true;
+    });
+  }
+  bool has(const char* wanted) const { return equal(file_, wanted) || equal(own_, wanted); }
+
+ private:
+  Name file_;
+  Name own_ = {};
+};
 
 // The first object of the list for which the function returns true, and a copy of its entry.
 template <typename Function>
@@ -249,9 +276,10 @@ const link_map* entry_around(const void* place, link_map& copy) {
 const link_map* root_of(const link_map* at, link_map& copy) {
   for (int steps = 0; steps < kMostListed; ++steps) {
     link_map user;
+    const NamesOf names(copy);
     const link_map* first = first_object(user, [&](const link_map* one, const link_map& its) {
       return one == at ||
-             any_name(its, DT_NEEDED, [&](const char* needed) { return is_named(copy, needed); });
+             any_name(its, DT_NEEDED, [&](const char* needed) { return names.has(needed); });
     });
     if (!first || first == at) break;
     at = first;
@@ -275,7 +303,7 @@ void* local_definition(const char* name, const void* place) {
     any_name(object, DT_NEEDED, [&](const char* needed) {
       link_map copy;
       const link_map* one = first_object(
-          copy, [&](const link_map*, const link_map& its) { return is_named(its, needed); });
+          copy, [&](const link_map*, const link_map& its) { return NamesOf(its).has(needed); });
       bool is_new = one != nullptr;
       for (int k = 0; k < count; ++k) is_new = is_new && scope[k] != one;
       if (is_new && count < kMost) scope[count++] = one;
