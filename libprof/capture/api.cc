@@ -5,11 +5,9 @@
 #include "capture/control.h"
 #include "capture/found_threads.h"
 #include "capture/kept_snapshots.h"
-#include "capture/loader_symbols.h"
 #include "capture/profile.h"
 #include "capture/text_changes.h"
 #include "capture/threads.h"
-#include "signal_safe/allocation_calls.h"
 #include "signal_safe/loaded_objects.h"
 #include "signal_safe/session.h"
 
@@ -34,10 +32,6 @@ FBLEPROF_EXPORT constinit const char* const fbleprof_output_path =
     capture::profile.output.name.path.c_str();
 
 FBLEPROF_EXPORT constinit const format::TextState* const fbleprof_text_state = &capture::text_state;
-
-FBLEPROF_EXPORT void* fbleprof_find_local_definition(const char* name, const void* place) {
-  return capture::local_definition(name, place);
-}
 
 long fbleprof_start_attached(format::AttachOrder* order) {
   capture::start_attached_again(*order);

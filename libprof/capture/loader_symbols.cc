@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "capture/text.h"
-#include "signal_safe/loaded_objects.h"
 
 namespace fbleprof::capture {
 
@@ -152,166 +151,26 @@ bool is_libc(const char* name) {
   return false;
 }
 
-using Read = bool(const void* from, void* to, std::uint64_t bytes);
-bool read_directly(const void* from, void* to, std::uint64_t bytes) {
-  __builtin_memcpy(to, from, bytes);
-  return true;
-}
-
-// Calls the function with each entry of the dynamic section until one returns true. Entries are
-// read many at a time: each read may be a system call. What is read is in no more than one page.
-template <typename Function>
-bool any_entry(const link_map& object, Read read, Function function) {
-  constexpr std::uint64_t kPiece = 512, kEntry = sizeof(ElfW(Dyn));
-  ElfW(Dyn) piece[kPiece / kEntry];
-  for (const ElfW(Dyn)* at = object.l_ld; at;) {
-    const std::uint64_t room = (kPiece - reinterpret_cast<std::uint64_t>(at) % kPiece) / kEntry;
-    const std::uint64_t count = room != 0 ? room : 1;
-    if (!read(at, piece, count * kEntry)) return false;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (piece[i].d_tag == DT_NULL) return false;
-      if (function(piece[i])) return true;
-    }
-    at += count;
-  }
-  return false;
-}
-
-// Calls the function with the address of each of the dynamic section's names of this kind until one
-// returns true.
-template <typename Function>
-bool any_name_at(const link_map& object, ElfW(Sxword) tag, Read read, Function function) {
-  const char* strings = nullptr;
-  any_entry(object, read, [&](const ElfW(Dyn) & entry) {
-    if (entry.d_tag != DT_STRTAB) return false;
-    const ElfW(Addr) address = entry.d_un.d_ptr;
-    strings =
-        reinterpret_cast<const char*>(address < object.l_addr ? object.l_addr + address : address);
-    return true;
-  });
-  return strings && any_entry(object, read, [&](const ElfW(Dyn) & entry) {
-           return entry.d_tag == tag && function(strings + entry.d_un.d_val);
-         });
-}
-
 // Whether the program names this library among those that it needs.
 bool is_needed_by_program(const char* name) {
-  return any_name_at(*_r_debug.r_map, DT_NEEDED, read_directly, [&](const char* needed) {
-    return equal(needed, name) || equal(file_name(needed), name);
-  });
-}
-
-// What follows may read objects that another thread is unloading, so the kernel reads them.
-using Name = char[256];
-constexpr int kMostListed = 16384;
-
-// The part of the path after the last slash. False: it cannot be read, or is too long.
-bool read_file_name(const char* path, Name& name) {
-  constexpr std::uint64_t kPiece = 64;  // in no more than one page
-  char piece[kPiece];
-  std::uint64_t length = 0;
-  if (!path) return false;
-  for (auto at = reinterpret_cast<std::uint64_t>(path); length < sizeof name;) {
-    const std::uint64_t bytes = kPiece - at % kPiece;
-    if (!signal_safe::read_safely(reinterpret_cast<const void*>(at), piece, bytes)) return false;
-    for (std::uint64_t i = 0; i < bytes && length < sizeof name; ++i) {
-      if (piece[i] == '/') {
-        length = 0;
-        continue;
-      }
-      name[length++] = piece[i];
-      if (!piece[i]) return true;
-    }
-    at += bytes;
+  const link_map& program = *_r_debug.r_map;
+  const ElfW(Dyn)* dynamic = program.l_ld;
+  const char* strings = nullptr;
+  for (const ElfW(Dyn)* entry = dynamic; entry && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_STRTAB) continue;
+    const ElfW(Addr) address = entry->d_un.d_ptr;
+    strings = reinterpret_cast<const char*>(address < program.l_addr ? program.l_addr + address
+                                                                     : address);
+  }
+  for (const ElfW(Dyn)* entry = dynamic; strings && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_NEEDED) continue;
+    const char* needed = strings + entry->d_un.d_val;
+    if (equal(needed, name) || equal(file_name(needed), name)) return true;
   }
   return false;
-}
-
-// Like any_name_at, with the part of each name after the last slash.
-template <typename Function>
-bool any_name(const link_map& object, ElfW(Sxword) tag, Function function) {
-  return any_name_at(object, tag, signal_safe::read_safely, [&](const char* at) {
-    Name name;
-    return read_file_name(at, name) && function(name);
-  });
-}
-
-// The names by which others need an object: its file's, and its own.
-class NamesOf {
- public:
-  explicit NamesOf(const link_map& object) {
-    if (!read_file_name(object.l_name, file_)) file_[0] = 0;
-    any_name(object, DT_SONAME, [&](const char* name) {
-      __builtin_memcpy(own_, name, sizeof own_);
-      return true;
-    });
-  }
-  bool has(const char* wanted) const { return equal(file_, wanted) || equal(own_, wanted); }
-
- private:
-  Name file_;
-  Name own_ = {};
-};
-
-// The first object of the list for which the function returns true, and a copy of its entry.
-template <typename Function>
-const link_map* first_object(link_map& copy, Function function) {
-  const link_map* at = _r_debug.r_map;
-  for (int steps = 0; at && steps < kMostListed; ++steps, at = copy.l_next) {
-    if (!signal_safe::read_safely(at, &copy, sizeof copy)) return nullptr;
-    if (function(at, copy)) return at;
-  }
-  return nullptr;
-}
-
-const link_map* entry_around(const void* place, link_map& copy) {
-  signal_safe::LoadedObject object;
-  if (!signal_safe::find_object(reinterpret_cast<std::uint64_t>(place), &object)) return nullptr;
-  return first_object(copy, [&](const link_map*, const link_map& one) {
-    return one.l_addr == object.load_bias && one.l_name == object.path;
-  });
-}
-
-// The object for whose sake this one was loaded: the first that needs it comes before it.
-const link_map* root_of(const link_map* at, link_map& copy) {
-  for (int steps = 0; steps < kMostListed; ++steps) {
-    link_map user;
-    const NamesOf names(copy);
-    const link_map* first = first_object(user, [&](const link_map* one, const link_map& its) {
-      return one == at ||
-             any_name(its, DT_NEEDED, [&](const char* needed) { return names.has(needed); });
-    });
-    if (!first || first == at) break;
-    at = first;
-    copy = user;
-  }
-  return at;
 }
 
 }  // namespace
-
-void* local_definition(const char* name, const void* place) {
-  constexpr int kMost = 256;
-  const link_map* scope[kMost];  // in the loader's order: breadth first
-  link_map object;
-  scope[0] = entry_around(place, object);
-  if (!scope[0]) return nullptr;
-  scope[0] = root_of(scope[0], object);
-  for (int i = 0, count = 1; i < count; ++i) {
-    if (!signal_safe::read_safely(scope[i], &object, sizeof object)) continue;
-    if (void* found = Symbols(object).find(name)) return found;
-    any_name(object, DT_NEEDED, [&](const char* needed) {
-      link_map copy;
-      const link_map* one = first_object(
-          copy, [&](const link_map*, const link_map& its) { return NamesOf(its).has(needed); });
-      bool is_new = one != nullptr;
-      for (int k = 0; k < count; ++k) is_new = is_new && scope[k] != one;
-      if (is_new && count < kMost) scope[count++] = one;
-      return false;
-    });
-  }
-  return nullptr;
-}
 
 void look_at_all_objects() { is_last = true; }
 

@@ -31,12 +31,6 @@ void* any_definition(const char* name);
 // The definition of the name in libc itself; null if there is none.
 void* definition_of_libc(const char* name);
 
-// The definition that the loader finds for the code at `place`, if no object is loaded for all to
-// see: that of the object for whose sake the code was loaded, or else the first one of the objects
-// that it needs, breadth first. Null: none has one. Other threads may load and unload meanwhile. No
-// lock: in the child of a fork, the loader's may be another thread's for ever.
-void* local_definition(const char* name, const void* place);
-
 // The file of this library, as the loader names it; "" if it is not in the list.
 const char* own_file();
 

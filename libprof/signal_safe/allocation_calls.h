@@ -43,11 +43,4 @@ void fbleprof_unmapping(const void* memory, std::uint64_t bytes);
 bool fbleprof_take_mapping(const void* memory, fbleprof_taken_block* taken);
 void fbleprof_taken_was_unmapped(const void* memory, std::uint64_t bytes,
                                  const fbleprof_taken_block* taken);
-
-// The function of this name that the code at `place` calls: of the object for whose sake the code
-// was loaded, or of what that needs; else null. Takes no lock.
-void* fbleprof_find_local_definition(const char* name, const void* place);
-// How many calls of dlclose have ended (upper half), and are running (lower half). What was found
-// while none ran holds until the number changes.
-std::uint64_t fbleprof_unloads();
 }

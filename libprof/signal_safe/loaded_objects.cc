@@ -74,6 +74,22 @@ bool any_known(Function function) {
 const Elf64_Phdr* program_headers = nullptr;
 std::uint32_t program_header_count = 0;
 
+// Reads memory that may not exist any more.
+bool read_safely(const void* from, void* to, std::uint64_t bytes) {
+  if (!may_read.load(std::memory_order_relaxed)) return false;
+  const iovec local{to, bytes}, remote{const_cast<void*>(from), bytes};
+  const long got =
+      arch::kernel_call(SYS_process_vm_readv, arch::kernel_call(SYS_getpid),
+                        reinterpret_cast<long>(&local), 1, reinterpret_cast<long>(&remote), 1, 0);
+  if (got == static_cast<long>(bytes)) return true;
+  if (got != -ENOSYS && got != -EPERM) return false;
+  // Sandboxes refuse this call (ENOSYS, EPERM). The list rarely changes.
+  for (std::uint64_t i = 0; i < bytes; ++i) {
+    static_cast<char*>(to)[i] = static_cast<const char*>(from)[i];
+  }
+  return true;
+}
+
 // Takes the object's extent and its unwind table from a program header.
 void add_header(const Elf64_Phdr& header, LoadedObject& object) {
   const std::uint64_t at = object.load_bias + header.p_vaddr;
@@ -138,7 +154,6 @@ bool find_known(std::uint64_t address, LoadedObject* object) {
 
 // Adds the objects that are new in the loader's list. False: there are none.
 bool learn() {
-  if (!may_read.load(std::memory_order_relaxed)) return false;
   link_map map;
   const link_map* last = last_seen.load(std::memory_order_acquire);
   if (last && read_safely(last, &map, sizeof map) && !map.l_next) return false;
@@ -162,22 +177,6 @@ bool learn() {
 
 }  // namespace
 
-bool read_safely(const void* from, void* to, std::uint64_t bytes) {
-  if (may_read.load(std::memory_order_relaxed)) {
-    const iovec local{to, bytes}, remote{const_cast<void*>(from), bytes};
-    const long got =
-        arch::kernel_call(SYS_process_vm_readv, arch::kernel_call(SYS_getpid),
-                          reinterpret_cast<long>(&local), 1, reinterpret_cast<long>(&remote), 1, 0);
-    if (got == static_cast<long>(bytes)) return true;
-    if (got != -ENOSYS && got != -EPERM) return false;
-  }
-  // Sandboxes refuse this call (ENOSYS, EPERM). The list rarely changes.
-  for (std::uint64_t i = 0; i < bytes; ++i) {
-    static_cast<char*>(to)[i] = static_cast<const char*>(from)[i];
-  }
-  return true;
-}
-
 bool find_object(std::uint64_t address, LoadedObject* object) {
   if (loader_function) return ask(address, object);
   return find_known(address, object) || (learn() && find_known(address, object));
@@ -192,7 +191,7 @@ void describe_program(const Elf64_Phdr* headers, std::uint32_t count) {
 
 void forget_unloaded_objects() {
   static constinit std::atomic<std::uint32_t> searches{0};
-  if (loader_function || !may_read.load(std::memory_order_relaxed)) return;
+  if (loader_function) return;
   last_seen.store(nullptr, std::memory_order_release);
   const std::uint32_t search = searches.fetch_add(1) + 1;
   link_map map;

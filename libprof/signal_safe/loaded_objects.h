@@ -27,10 +27,6 @@ struct LoadedObject {
 // Keeps all vector registers. False: `address` is in no object.
 bool find_object(std::uint64_t address, LoadedObject* object);
 
-// Reads memory that another thread may be unmapping, such as the loader's list. Where the kernel
-// may not be asked, it is read directly.
-bool read_safely(const void* from, void* to, std::uint64_t bytes);
-
 // The loader's _dl_find_object, or null. Not thread-safe; call it before anything else.
 void ask_loader(void* function);
 

@@ -20,144 +20,31 @@ namespace fbleprof::preload {
 
 namespace {
 
-// In a C program that loads C++ plugins, the C++ library is in no scope but theirs, and each call
-// belongs to a plugin. What a lookup found is kept, for the page of the code that calls, until an
-// object may have been unloaded.
-struct KnownCall {
-  std::uint64_t version;  // odd: being written
-  std::uint64_t call;     // the page, and the lower part of the operator's address
-  std::uint64_t unloads;
-  void* found;
-};
-constinit KnownCall known_calls[512];
-constexpr std::uint64_t kPage = 4096;
-
-void* find_known(KnownCall& known, std::uint64_t call, std::uint64_t unloads) {
-  const std::uint64_t version = __atomic_load_n(&known.version, __ATOMIC_ACQUIRE);
-  const bool is_same = __atomic_load_n(&known.call, __ATOMIC_ACQUIRE) == call &&
-                       __atomic_load_n(&known.unloads, __ATOMIC_ACQUIRE) == unloads;
-  void* found = __atomic_load_n(&known.found, __ATOMIC_ACQUIRE);
-  if (!is_same || version % 2 != 0) return nullptr;
-  return __atomic_load_n(&known.version, __ATOMIC_ACQUIRE) == version ? found : nullptr;
-}
-
-// A lookup takes milliseconds, so calls that meet in one place take the next ones.
-constexpr std::uint64_t kPlaces = 8;
-KnownCall& known_at(std::uint64_t place) {
-  return known_calls[place % (sizeof known_calls / sizeof known_calls[0])];
-}
-
-void* find_known(std::uint64_t place, std::uint64_t call, std::uint64_t unloads) {
-  void* found = nullptr;
-  for (std::uint64_t i = 0; i < kPlaces && found == nullptr; ++i) {
-    found = find_known(known_at(place + i), call, unloads);
-  }
-  return found;
-}
-
-KnownCall& free_place(std::uint64_t place, std::uint64_t unloads) {
-  for (std::uint64_t i = 0; i < kPlaces; ++i) {
-    KnownCall& known = known_at(place + i);
-    if (__atomic_load_n(&known.call, __ATOMIC_RELAXED) == 0 ||
-        __atomic_load_n(&known.unloads, __ATOMIC_RELAXED) != unloads) {
-      return known;
-    }
-  }
-  return known_at(place);
-}
-
-void keep(KnownCall& known, std::uint64_t call, std::uint64_t unloads, void* found) {
-  std::uint64_t version = __atomic_load_n(&known.version, __ATOMIC_RELAXED);
-  if (version % 2 != 0 || !__atomic_compare_exchange_n(&known.version, &version, version + 1, false,
-                                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-    return;
-  }
-  __atomic_store_n(&known.call, call, __ATOMIC_RELEASE);
-  __atomic_store_n(&known.unloads, unloads, __ATOMIC_RELEASE);
-  __atomic_store_n(&known.found, found, __ATOMIC_RELEASE);
-  __atomic_store_n(&known.version, version + 2, __ATOMIC_RELEASE);
-}
-
-// The lowest address of this library, and the end of its code.
-extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern "C" const char etext[] __attribute__((visibility("hidden")));
-bool is_here(std::uint64_t place) {
-  return place >= reinterpret_cast<std::uint64_t>(__ehdr_start) &&
-         place < reinterpret_cast<std::uint64_t>(etext);
-}
-
 // One of C++'s functions behind ours.
 class NextOperator {
  public:
   constexpr explicit NextOperator(const char* name) : name_(name) {}
 
   template <typename Result, typename... Arguments>
-  Result call(std::uint64_t caller, Arguments... arguments) {
-    void* function = function_;
+  Result call(Arguments... arguments) {
+    void* function = __atomic_load_n(&function_, __ATOMIC_ACQUIRE);
     if (function == nullptr) [[unlikely]]
-      function = find(caller);
+      function = find();
     return reinterpret_cast<Result (*)(Arguments...)>(function)(arguments...);
   }
 
-  void* find(std::uint64_t caller) {
-    if (!is_in_plugins_) {
-      if (void* found = dlsym(RTLD_NEXT, name_)) {
-        __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
-        return found;
-      }
-      is_in_plugins_ = true;  // a lookup that fails allocates its message
-    }
-    void* found = find_in_plugins(reinterpret_cast<const std::uint64_t*>(caller));
-    if (found == nullptr) abort();  // C++ code runs without its library
-    return found;
-  }
-
  private:
-  void* find_in_plugins(const std::uint64_t* caller) {
-    // The library ends some forms by a jump to others: these return to our wrapper of the first.
-    while (is_here(caller[1])) caller = reinterpret_cast<const std::uint64_t*>(caller[0]);
-    const std::uint64_t call =
-        caller[1] / kPage * kPage + reinterpret_cast<std::uint64_t>(this) % kPage;
-    const auto* place = reinterpret_cast<const void*>(caller[1]);
-    if (fbleprof_find_local_definition == nullptr) {  // without the recorder
-      find_librarys();
-      return librarys_ != nullptr ? librarys_ : find_in_object_of(place);
-    }
-    const std::uint64_t place_of_call = call / kPage + call % kPage / sizeof *this;
-    const std::uint64_t unloads = fbleprof_unloads();
-    if (void* found = find_known(place_of_call, call, unloads)) return found;
-    void* found = fbleprof_find_local_definition(name_, place);
-    if (found == nullptr || is_here(reinterpret_cast<std::uint64_t>(found))) {
-      find_librarys();
-      return librarys_ != nullptr ? librarys_ : find_in_object_of(place);
-    }
-    // While an object is being unloaded, its place may get another one.
-    if (static_cast<std::uint32_t>(unloads) == 0)
-      keep(free_place(place_of_call, unloads), call, unloads, found);
+  // There is one: the loader finds ours only if there was one when the program started
+  // (withdraw_operators), and that one stays.
+  void* find() {
+    void* found = dlsym(RTLD_NEXT, name_);
+    if (found == nullptr) abort();
+    __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
     return found;
-  }
-
-  // A link map is a handle, at least of what dlopen was called for; dlopen would allocate memory.
-  void* find_in_object_of(const void* place) const {
-    Dl_info info;
-    void* object = nullptr;
-    return dladdr1(place, &info, &object, RTLD_DL_LINKMAP) != 0 ? dlsym(object, name_) : nullptr;
-  }
-
-  // It stays loaded from now on.
-  void find_librarys() {
-    if (__atomic_load_n(&librarys_, __ATOMIC_ACQUIRE) != nullptr) return;
-    for (const char* library : {"libstdc++.so.6", "libc++.so.1"}) {
-      void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-      void* found = handle != nullptr ? dlsym(handle, name_) : nullptr;
-      if (found != nullptr) return __atomic_store_n(&librarys_, found, __ATOMIC_RELEASE);
-    }
   }
 
   const char* name_;
-  void* function_ = nullptr;  // for all callers
-  void* librarys_ = nullptr;  // where no definition is found for the caller
-  bool is_in_plugins_ = false;
+  void* function_ = nullptr;
 };
 
 bool is_in_libstdcxx(void* function) {
@@ -198,7 +85,7 @@ inline void* allocate(NextOperator& next_operator, std::uint64_t caller, std::si
     }
   }
   const std::uint64_t before = told;
-  void* block = next_operator.call<void*>(caller, bytes, others...);
+  void* block = next_operator.call<void*>(bytes, others...);
   if (told == before) tell(caller, block, bytes);
   return block;
 }
@@ -207,21 +94,20 @@ template <typename... Arguments>
 inline void* allocate_aligned(NextOperator& next_operator, std::uint64_t caller, std::size_t bytes,
                               std::size_t alignment, Arguments... others) {
   const std::uint64_t before = told;
-  void* block = next_operator.call<void*>(caller, bytes, alignment, others...);
+  void* block = next_operator.call<void*>(bytes, alignment, others...);
   if (told == before) tell(caller, block, bytes);
   return block;
 }
 
 template <typename... Arguments>
-inline void release(NextOperator& next_operator, std::uint64_t caller, void* block,
-                    Arguments... others) {
+inline void release(NextOperator& next_operator, void* block, Arguments... others) {
   if (block == nullptr || is_early(block)) [[unlikely]]
     return;
   tell_of_end(block);
   if (takes_shortcut()) [[likely]] {
     next.free(block);
   } else {
-    next_operator.call<void>(caller, block, others...);
+    next_operator.call<void>(block, others...);
   }
 }
 
@@ -261,20 +147,18 @@ FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
 FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
 
 // A block, and up to two more arguments: its size, its alignment, std::nothrow.
-#define FBLEPROF_DELETE(name)                          \
-  static constinit NextOperator next_##name{#name};    \
-  FBLEPROF_INTERPOSE void name(void* block) noexcept { \
-    release(next_##name, FBLEPROF_CALLER, block);      \
-  }
+#define FBLEPROF_DELETE(name)                       \
+  static constinit NextOperator next_##name{#name}; \
+  FBLEPROF_INTERPOSE void name(void* block) noexcept { release(next_##name, block); }
 #define FBLEPROF_DELETE_1(name)                                         \
   static constinit NextOperator next_##name{#name};                     \
   FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a) noexcept { \
-    release(next_##name, FBLEPROF_CALLER, block, a);                    \
+    release(next_##name, block, a);                                     \
   }
 #define FBLEPROF_DELETE_2(name)                                                          \
   static constinit NextOperator next_##name{#name};                                      \
   FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a, std::uint64_t b) noexcept { \
-    release(next_##name, FBLEPROF_CALLER, block, a, b);                                  \
+    release(next_##name, block, a, b);                                                   \
   }
 FBLEPROF_DELETE(_ZdlPv)
 FBLEPROF_DELETE(_ZdaPv)

@@ -5,6 +5,7 @@
 
 #include "loader.h"
 #include "recorder.h"
+#include "withdrawal.h"
 
 namespace fbleprof::preload {
 
@@ -40,6 +41,8 @@ void find_next_allocator() {
   find(&next.mmap, "mmap");
   find(&next.munmap, "munmap");
   find(&next.mremap, "mremap");
+  // Lookups that fail allocate their messages, which are not the program's: early memory.
+  withdraw_operators();
   // Last: it shows that all are found.
   decltype(next.malloc) found;
   find(&found, "malloc");

@@ -21,9 +21,6 @@ extern decltype(fbleprof_take_mapping) fbleprof_take_mapping __attribute__((weak
 extern decltype(fbleprof_taken_was_unmapped) fbleprof_taken_was_unmapped __attribute__((weak));
 extern decltype(fbleprof_mapped) fbleprof_mapped __attribute__((weak));
 extern decltype(fbleprof_unmapping) fbleprof_unmapping __attribute__((weak));
-extern decltype(fbleprof_find_local_definition) fbleprof_find_local_definition
-    __attribute__((weak));
-extern decltype(fbleprof_unloads) fbleprof_unloads __attribute__((weak));
 }
 
 namespace fbleprof::preload {

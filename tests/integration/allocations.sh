@@ -454,7 +454,7 @@ recording exact
 same "$dir/host" "$dir/needing.so"
 verified "$profile"
 
-before=$dir
+pool=$dir  # has pool.cc
 begin "plugins with and without operators of their own, one after the other at one place"
 cat >"$dir/turns.c" <<'C'
 #include <dlfcn.h>
@@ -489,13 +489,94 @@ extern "C" int work(int count) {
 CC
 gcc "$dir/turns.c" -o "$dir/turns" -ldl || fail "no host"
 for plugin in made pooled; do
-  g++ -O1 -shared -fPIC -I"$before" "$dir/$plugin.cc" -o "$dir/$plugin.so" || fail "no plugin"
+  g++ -O1 -shared -fPIC -I"$pool" "$dir/$plugin.cc" -o "$dir/$plugin.so" || fail "no plugin"
 done
 recording exact
 same "$dir/turns" "$dir/made.so" "$dir/pooled.so" "$dir/made.so" "$dir/pooled.so"
 verified "$profile"
 
-before=$dir
+pooled=$dir/pooled.so
+begin "a plugin's operators are its own, wherever they are called from"
+# A tail call returns to the program; what is destroyed at the end returns to libc.
+cat >"$dir/plugin.cc" <<'CC'
+#include <set>
+#ifdef OWN
+#include "pool.cc"
+#endif
+struct Block {
+  int numbers[10];
+};
+static std::set<int> numbers;
+extern "C" Block* create() { return new Block; }
+extern "C" void destroy(Block* block) { delete block; }
+extern "C" int work(int count) {
+  for (int i = 0; i < count; ++i) numbers.insert(i);
+  return static_cast<int>(numbers.size());
+}
+CC
+cat >"$dir/calls.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  void* plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (!plugin) return puts(dlerror());
+  void* (*create)(void) = (void* (*)(void))dlsym(plugin, "create");
+  void (*destroy)(void*) = (void (*)(void*))dlsym(plugin, "destroy");
+  for (int i = 0; i < 100; ++i) destroy(create());
+  printf("%d\n", ((int (*)(int))dlsym(plugin, "work"))(5000));
+  fflush(stdout);
+  if (argc > 2) dlclose(plugin);
+  return 0;
+}
+C
+gcc "$dir/calls.c" -o "$dir/calls" -ldl || fail "no host"
+for options in "" -static-libstdc++ -DOWN "-DOWN -static-libstdc++"; do
+  # shellcheck disable=SC2086
+  g++ -O2 -shared -fPIC -I"$pool" $options "$dir/plugin.cc" -o "$dir/plugin.so" || fail "no plugin"
+  for close in "" close; do
+    recording exact
+    # shellcheck disable=SC2086
+    same "$dir/calls" "$dir/plugin.so" $close
+    verified "$profile"
+    check "its blocks, $options" "$(($(total allocations) >= 5100))" = 1
+  done
+done
+
+other=$dir/plugin.cc
+begin "operators that the program loads for all to see, and unloads"
+cat >"$dir/turns.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+static void* opened(const char* file, int flags) {
+  void* plugin = dlopen(file, RTLD_NOW | flags);
+  if (!plugin) puts(dlerror());
+  return plugin;
+}
+static void call(void* plugin, const char* name) { ((void (*)(void))dlsym(plugin, name))(); }
+int main(int argc, char** argv) {
+  void* first = opened(argv[1], RTLD_GLOBAL);
+  call(first, "make"), call(first, "drop");
+  dlclose(first);
+  void* pooled = opened(argv[1], RTLD_LOCAL);
+  call(pooled, "make");
+  void* other = opened(argv[2], RTLD_GLOBAL);
+  call(pooled, "drop"), call(other, "work");
+  return puts("done") < 0;
+}
+C
+cat >"$dir/pooled.cc" <<'CC'
+#include "pool.cc"
+int* volatile kept;
+extern "C" void make() { kept = new int(3); }
+extern "C" void drop() { delete kept; }
+CC
+gcc "$dir/turns.c" -o "$dir/turns" -ldl || fail "no host"
+g++ -O1 -shared -fPIC -nodefaultlibs -I"$pool" "$dir/pooled.cc" -o "$dir/pooled.so" -lc || fail "no plugin"
+g++ -O2 -shared -fPIC "$other" -o "$dir/other.so" || fail "no plugin"
+recording exact
+same "$dir/turns" "$dir/pooled.so" "$dir/other.so"
+verified "$profile"
+
 begin "a child of a fork calls a plugin's operator new while another thread does"
 cat >"$dir/forks.c" <<'C'
 #include <dlfcn.h>
@@ -536,7 +617,7 @@ int main(int argc, char** argv) {
 C
 gcc "$dir/forks.c" -o "$dir/forks" -ldl -pthread || fail "no host"
 recording exact
-same "$dir/forks" "$before/pooled.so"
+same "$dir/forks" "$pooled"
 
 begin "without the wrappers the report says what to do"
 settings=(FBLEPROF_ALLOCS=exact)

@@ -1,0 +1,66 @@
+#include "withdrawal.h"
+
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cstdint>
+
+#include "arch/kernel.h"
+#include "loader.h"
+#include "next.h"
+
+namespace fbleprof::preload {
+
+namespace {
+
+#define EXPORTED(name) #name,
+constexpr const char* kExports[] = {
+#include "exports.def"
+};
+#undef EXPORTED
+constexpr int kMost = sizeof kExports / sizeof kExports[0];
+
+bool is_operator(const char* name) { return name[0] == '_' && name[1] == 'Z'; }
+
+// The entry of our symbol table; null: the program has a definition before ours.
+ElfW(Sym) * own_symbol(const char* name) {
+  Dl_info info;
+  void* symbol = nullptr;
+  void* first = dlsym(RTLD_DEFAULT, name);
+  if (first == nullptr || dladdr1(first, &info, &symbol, RTLD_DL_SYMENT) == 0) return nullptr;
+  return info.dli_fbase == base_of(&next) ? static_cast<ElfW(Sym)*>(symbol) : nullptr;
+}
+
+// The loader passes over a symbol without a value.
+void hide(ElfW(Sym) * const* symbols, int count) {
+  constexpr std::uint64_t kPage = 4096;
+  std::uint64_t begin = UINT64_MAX, end = 0;
+  for (int i = 0; i < count; ++i) {
+    const auto at = reinterpret_cast<std::uint64_t>(symbols[i]);
+    begin = at < begin ? at : begin;
+    end = at + sizeof *symbols[i] > end ? at + sizeof *symbols[i] : end;
+  }
+  begin = begin / kPage * kPage;
+  end = (end + kPage - 1) / kPage * kPage;
+  const auto at = static_cast<long>(begin), bytes = static_cast<long>(end - begin);
+  if (arch::kernel_call(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE) != 0) return;
+  for (int i = 0; i < count; ++i) __atomic_store_n(&symbols[i]->st_value, 0, __ATOMIC_RELAXED);
+  arch::kernel_call(SYS_mprotect, at, bytes, PROT_READ);
+}
+
+}  // namespace
+
+void withdraw_operators() {
+  ElfW(Sym) * unneeded[kMost];
+  int count = 0;
+  for (const char* name : kExports) {
+    if (!is_operator(name) || dlsym(RTLD_NEXT, name) != nullptr) continue;
+    if (ElfW(Sym)* symbol = own_symbol(name)) unneeded[count++] = symbol;
+  }
+  if (count == 0) return;
+  hide(unneeded, count);
+  dlerror();  // our lookups that failed are not the program's
+}
+
+}  // namespace fbleprof::preload
