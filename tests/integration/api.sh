@@ -37,6 +37,35 @@ for mode in fentry plain; do
   verified "$profile"
 done
 
+begin "functions of the header and wrappers have no hooks, even if nothing is inlined"
+cat >"$dir/blocks.c" <<'END'
+#include <fbleprof/fbleprof.h>
+FBLEPROF_WRAPPER static void begin(fbleprof_block block) { fbleprof_enter(block); }
+FBLEPROF_WRAPPER static void end(fbleprof_block block) { fbleprof_leave(block); }
+__attribute__((noinline)) void work(void) { __asm__(""); }
+int main(void) {
+  fbleprof_block outer = fbleprof_block_new("outer", __FILE__, __LINE__);
+  fbleprof_block inner = fbleprof_block_new("inner", __FILE__, __LINE__);
+  for (int i = 0; i < 500; ++i) {
+    fbleprof_enter(outer);
+    begin(inner);
+    work();
+    end(inner);
+    fbleprof_leave(outer);
+  }
+  return 0;
+}
+END
+for way in "gcc -fpatchable-function-entry=5" "gcc -pg -mfentry" "gcc -finstrument-functions" \
+  "clang-14 -fpatchable-function-entry=5" "clang-14 -fxray-instrument -fxray-instruction-threshold=1"; do
+  # shellcheck disable=SC2086  # words
+  $way -O0 -Wall -Wextra -Werror -I"$SOURCE/libprof/include" "$dir/blocks.c" -o "$dir/blocks" || fail "cannot build: $way"
+  profiled "$dir/blocks"
+  "$REPORT" --export folded --metric calls "$profile" >"$dir/folded"
+  check "only its functions, $way" "$(grep -c . "$dir/folded")" = 4
+  has_text '^main;outer;inner;work 500$' "$dir/folded" || fail "not in their blocks, $way"
+done
+
 begin "api, static: nothing to find"
 build gcc -static
 same "$dir/api"

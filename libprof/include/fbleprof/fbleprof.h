@@ -143,8 +143,23 @@ struct fbleprof_api {
 #ifndef FBLEPROF_BUILDING_LIBRARY
 
 #if defined(__GNUC__)
-#define FBLEPROF_INLINE_ static __inline__ __attribute__((unused, no_instrument_function))
-#define FBLEPROF_WRAPPER __attribute__((no_instrument_function))
+/* no_instrument_function leaves the room of -fpatchable-function-entry, and clang's XRay. */
+#define FBLEPROF_WRAPPER __attribute__((no_instrument_function)) FBLEPROF_NO_ROOM_ FBLEPROF_NO_XRAY_
+#if defined(__has_attribute)
+#if __has_attribute(patchable_function_entry)
+#define FBLEPROF_NO_ROOM_ __attribute__((patchable_function_entry(0)))
+#endif
+#if __has_attribute(xray_never_instrument)
+#define FBLEPROF_NO_XRAY_ __attribute__((xray_never_instrument))
+#endif
+#endif
+#ifndef FBLEPROF_NO_ROOM_
+#define FBLEPROF_NO_ROOM_
+#endif
+#ifndef FBLEPROF_NO_XRAY_
+#define FBLEPROF_NO_XRAY_
+#endif
+#define FBLEPROF_INLINE_ static __inline__ __attribute__((unused)) FBLEPROF_WRAPPER
 #define FBLEPROF_LIKELY_NULL_(p) __builtin_expect((p) == NULL, 1)
 
 /* One pointer per module (executable or library), found when the module is loaded. dlsym is weak,
@@ -152,8 +167,7 @@ struct fbleprof_api {
 extern void* fbleprof_dlsym_(void*, const char*) __asm__("dlsym") __attribute__((weak));
 extern const struct fbleprof_api* fbleprof_api_ __attribute__((weak, visibility("hidden")));
 __attribute__((weak, visibility("hidden"))) const struct fbleprof_api* fbleprof_api_ = NULL;
-static void fbleprof_attach_(void)
-    __attribute__((constructor(101), unused, no_instrument_function));
+static void fbleprof_attach_(void) __attribute__((constructor(101), unused)) FBLEPROF_WRAPPER;
 static void fbleprof_attach_(void) {
   const struct fbleprof_api* table;
   if (fbleprof_api_ != NULL || fbleprof_dlsym_ == NULL) return;
