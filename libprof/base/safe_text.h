@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace fbleprof {
@@ -45,6 +46,43 @@ inline bool is_unsafe(std::uint32_t code) {
          code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
          (code >= 0xe0000 && code <= 0xe0fff) ||  // tags
          (code & 0xfffe) == 0xfffe;               // no characters
+}
+
+// Valid UTF-8 without control, bidirectional or invisible characters: those become \n, \x1b,
+// \u202e, \U000e0001. Bytes that are not UTF-8 become \xff. Everything else stays. Each kind has
+// its own number of digits, so what follows may be a digit, too.
+inline std::string escape(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  const auto add = [&](char kind, std::uint32_t code, int digits) {
+    out += '\\';
+    out += kind;
+    while (digits-- > 0) out += "0123456789abcdef"[code >> 4 * digits & 15];
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const Character c = first_character(text.substr(i));
+    if (c.bytes == 0) {
+      add('x', static_cast<unsigned char>(text[i++]), 2);
+      continue;
+    }
+    if (c.code == '\n') {
+      out += "\\n";
+    } else if (c.code == '\t') {
+      out += "\\t";
+    } else if (is_unsafe(c.code)) {
+      if (c.code < 0x100) {
+        add('x', c.code, 2);
+      } else if (c.code < 0x10000) {
+        add('u', c.code, 4);
+      } else {
+        add('U', c.code, 8);
+      }
+    } else {
+      out += text.substr(i, c.bytes);
+    }
+    i += c.bytes;
+  }
+  return out;
 }
 
 }  // namespace fbleprof

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+
+#include "base/safe_text.h"
+#include "profile/folded_name.h"
 
 namespace fbleprof::transform {
 
@@ -32,34 +34,9 @@ ModuleKeys module_keys(const Profile& profile, const ModuleAliases& aliases) {
   return keys;
 }
 
-// A name as every format can express it: without characters that an export must escape or replace.
-// A recorded name equals the same name exported and read back.
-std::string plain_name(std::string_view name) {
-  std::string out;
-  out.reserve(name.size());
-  // Whether the escape that begins at `at` has that many digits.
-  const auto has_digits = [&](std::size_t at, std::size_t count) {
-    const std::string_view digits = name.substr(std::min(at + 2, name.size()), count);
-    return digits.size() == count && std::all_of(digits.begin(), digits.end(), [](char c) {
-             return std::isxdigit(static_cast<unsigned char>(c)) != 0;
-           });
-  };
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const auto c = static_cast<unsigned char>(name[i]);
-    if (c < 0x20 || c >= 0x7f) continue;
-    if (c == '\\' && i + 1 < name.size()) {
-      const char kind = name[i + 1];
-      const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
-      const bool is_escape = digits != 0 || kind == 'n' || kind == 't';
-      if (is_escape && has_digits(i, digits)) {
-        i += 1 + digits;
-        continue;
-      }
-    }
-    out += c == ';' ? ':' : c == ' ' ? '_' : name[i];
-  }
-  return out;
-}
+// A name as every format can express it. A recorded name equals the same name exported and read
+// back, which is escaped already: nothing in it is escaped again.
+std::string plain_name(std::string_view name) { return folded_name(escape(name)); }
 
 class Identities {
  public:
@@ -205,6 +182,49 @@ class Identities {
     return found != by_name_.end() ? found->second : std::vector<std::uint32_t>();
   }
 
+  bool has_name(std::uint32_t f, StringId name) const {
+    return functions_.name[f] == name || functions_.linkage_name[f] == name;
+  }
+
+  // What an export's name means: the functions of just this name if there are any, else those whose
+  // name it can be, changed. One file changes all of its names or none, so two of them that differ
+  // are two functions.
+  std::vector<std::uint32_t> named(std::uint32_t f, StringId name) {
+    const std::string_view text = profile_.text(name);
+    if (text.empty()) return {};
+    std::vector<std::uint32_t> candidates = named(text);
+    const auto is_just_this = [&](std::uint32_t c) { return has_name(c, name); };
+    if (!keep_if_any(candidates, is_just_this)) {
+      std::erase_if(candidates, [&](std::uint32_t c) { return share_a_file(c, f); });
+    }
+    return candidates;
+  }
+
+  // Whether a profile that was read holds both functions.
+  bool share_a_file(std::uint32_t a, std::uint32_t b) {
+    if (files_.empty()) place_in_files();
+    return std::any_of(files_[a].begin(), files_[a].end(), [&](std::uint64_t file) {
+      return std::find(files_[b].begin(), files_[b].end(), file) != files_[b].end();
+    });
+  }
+
+  void place_in_files() {
+    files_.resize(functions_.count());
+    const Nodes& nodes = profile_.nodes();
+    for (std::size_t t = 0; t < profile_.trees().size(); ++t) {
+      const Tree& tree = profile_.trees()[t];
+      // Trees that were merged have no process any more.
+      const std::uint64_t file = tree.process
+                                     ? profile_.processes()[tree.process.index()].file.index()
+                                     : std::uint64_t{1} << 32 | t;
+      for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+        std::vector<std::uint64_t>& files = files_[nodes.function[n].index()];
+        // A file's trees follow each other.
+        if (files.empty() || files.back() != file) files.push_back(file);
+      }
+    }
+  }
+
   template <class Is>
   static bool keep_if_any(std::vector<std::uint32_t>& candidates, Is is) {
     if (std::none_of(candidates.begin(), candidates.end(), is)) return false;
@@ -214,8 +234,8 @@ class Identities {
 
   // The recorded function that the imported one must be; the imported one itself if none is known.
   FunctionId meaning_of(std::uint32_t f) {
-    std::vector<std::uint32_t> candidates = named(profile_.text(functions_.linkage_name[f]));
-    if (candidates.empty()) candidates = named(profile_.text(functions_.name[f]));
+    std::vector<std::uint32_t> candidates = named(f, functions_.linkage_name[f]);
+    if (candidates.empty()) candidates = named(f, functions_.name[f]);
     if (candidates.empty()) candidates = marked(profile_.text(functions_.name[f]));
     const auto same_file = [&](std::uint32_t c) {
       return functions_.file[c] && functions_.file[c] == functions_.file[f];
@@ -258,13 +278,14 @@ class Identities {
     if (!name.ends_with(']')) return {};
     const std::size_t bracket = name.rfind(" [");
     if (bracket == std::string_view::npos) return {};
-    const std::string mark(name.substr(bracket + 2, name.size() - bracket - 3));
+    const std::string mark = plain_name(name.substr(bracket + 2, name.size() - bracket - 3));
     std::vector<std::uint32_t> candidates = named(name.substr(0, bracket));
     const bool is_known = keep_if_any(candidates, [&](std::uint32_t c) {
       const ModuleId module = functions_.module[c];
-      const std::string_view library =
-          module ? base_name(profile_.text(profile_.modules()[module.index()].path)) : "";
-      const std::string_view file = base_name(profile_.text(functions_.file[c]));
+      const std::string library =
+          module ? plain_name(base_name(profile_.text(profile_.modules()[module.index()].path)))
+                 : "";
+      const std::string file = plain_name(base_name(profile_.text(functions_.file[c])));
       return mark == library || (!file.empty() && mark == file) ||
              mark == fmt::format("{}:{}", file, functions_.line[c]) ||
              mark == fmt::format("{}+0x{:x}", library, functions_.address[c]);
@@ -280,6 +301,7 @@ class Identities {
   std::map<std::string_view, std::string_view> homes_;
   std::map<Key, FunctionId> recorded_;
   std::unordered_map<std::string, std::vector<std::uint32_t>> by_name_;  // as plain_name()
+  std::vector<std::vector<std::uint64_t>> files_;  // by function: made when first asked for
   std::map<std::pair<std::string_view, StringId>, std::uint32_t> met_;
 };
 

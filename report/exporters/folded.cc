@@ -1,8 +1,7 @@
 // Folded stacks: "a;b;c 123" per line, for flamegraph.pl, inferno and speedscope.
 #include <fmt/format.h>
 
-#include <cctype>
-
+#include "profile/folded_name.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/node_facts.h"
@@ -12,21 +11,6 @@ namespace fbleprof::report {
 using namespace profile;
 
 namespace {
-
-// A name that cannot be misread: no ';', and no blank before digits at its end, which readers of
-// "before and after" files take for a second value. Line ends are escaped already.
-std::string folded_name(std::string name) {
-  for (char& c : name) {
-    if (c == ';') c = ':';
-  }
-  std::size_t digits = name.size();
-  while (digits > 0 && (std::isdigit(static_cast<unsigned char>(name[digits - 1])) != 0 ||
-                        name[digits - 1] == '.')) {
-    --digits;
-  }
-  if (digits > 0 && digits < name.size() && name[digits - 1] == ' ') name[digits - 1] = '_';
-  return name;
-}
 
 Result<std::string> write_folded(const Export& input) {
   if (Status bad = check_additive(input, "folded")) return *bad;

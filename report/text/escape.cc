@@ -1,35 +1,6 @@
 #include "report/text/escape.h"
 
-#include <fmt/format.h>
-
-#include "base/safe_text.h"
-
 namespace fbleprof::report {
-
-std::string escape(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    const Character c = first_character(text.substr(i));
-    if (c.bytes == 0) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i++]));
-      continue;
-    }
-    if (c.code == '\n') {
-      out += "\\n";
-    } else if (c.code == '\t') {
-      out += "\\t";
-    } else if (is_unsafe(c.code)) {
-      out += c.code < 0x100     ? fmt::format("\\x{:02x}", c.code)
-             : c.code < 0x10000 ? fmt::format("\\u{:04x}", c.code)
-                                : fmt::format("\\U{:08x}", c.code);
-    } else {
-      out += text.substr(i, c.bytes);
-    }
-    i += c.bytes;
-  }
-  return out;
-}
 
 std::size_t width_of(std::string_view text) {
   std::size_t columns = 0;

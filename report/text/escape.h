@@ -8,12 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/safe_text.h"
+
 namespace fbleprof::report {
 
-// Valid UTF-8 without control, bidirectional or invisible characters: those become \n, \x1b,
-// \u202e, \U000e0001. Bytes that are not UTF-8 become \xff. Everything else stays. Each kind has
-// its own number of digits, so what follows may be a digit, too.
-std::string escape(std::string_view text);
+using fbleprof::escape;
 
 // The number of columns that escaped text takes.
 std::size_t width_of(std::string_view text);

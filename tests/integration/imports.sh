@@ -60,6 +60,25 @@ printf 'main;x 5000\nmain;y 3000\nmain 800\n' >after
 "$REPORT" --diff before after | has_text 'taken as exact' || check 'why' found = no
 "$REPORT" --self f | has_text 'std::map<int, char>::at(int)\|std::map<…>::at' || check 'names with blanks' found = no
 
+begin 'names in any script'
+cd "$dir" || exit 1
+# rows FILE: the functions and their own values.
+rows() { "$REPORT" --self --all --format csv "$1" | sed -n '2,$p' | cut -d, -f1,2 | sort; }
+printf 'main;функция 5\nmain;метод 7\nmain;naïve 9\nmain;nave 11\nmain;λ;μ 2\nmain;λ 0\n' >f
+check 'each function has its own row' "$(rows f)" = "$(printf '%s\n' main,0 функция,5 метод,7 naïve,9 nave,11 λ,0 μ,2 | sort)"
+for sym in функция метод; do
+  printf 'app 1 1.000001:  100 cpu-clock:\n\t    55d0 %s+0x1 (/app)\n\t    55d9 main+0x2 (/app)\n\n' "$sym"
+done >script.txt
+check 'of perf script, too' "$("$REPORT" --self --format csv script.txt | cut -d, -f1 | grep -c 'функция\|метод')" = 2
+cat >names.json <<'J'
+{"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "main"},
+{"name": "a\rb"}, {"name": "a\nb"}, {"name": "a\tb"}, {"name": "a b"}, {"name": "a_b"}, {"name": "a;b"},
+{"name": "a:b"}, {"name": "a 1"}, {"name": "a_1"}]}, "profiles": [{"type": "sampled", "name": "t", "unit": "none",
+"startValue": 0, "endValue": 9, "samples": [[0], [1], [2], [3], [4], [5], [6], [7], [8], [9]],
+"weights": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}]}
+J
+check 'odd characters tell names apart' "$("$REPORT" --self --all --format csv names.json | wc -l)" = 11
+
 begin perf
 cd "$dir" || exit 1
 if gcc -g -O1 -fno-omit-frame-pointer -o prog ../prog.c &&

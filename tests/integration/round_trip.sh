@@ -92,6 +92,26 @@ for format in pprof speedscope; do
   nothing_changed "notes.$format" notes.ml --metric calls
 done
 
+begin 'names in any script'
+cd "$dir" || exit 1
+cat >blocks.c <<'C'
+#include <fbleprof/fbleprof.h>
+volatile long sink;
+int main(void) {
+  const char* names[] = {"разбор", "вывод", "plain", "λ", "μ", "a;b", "ends in 1", "line\nend", "\xff\xfe odd"};
+  fbleprof_block blocks[9];
+  for (int i = 0; i < 9; i++) blocks[i] = fbleprof_block_new(names[i], "a.f", 1);
+  for (int i = 0; i < 90; i++) {
+    fbleprof_enter(blocks[i % 9]);
+    for (int j = 0; j < 1000000; j++) sink += j;
+    fbleprof_leave(blocks[i % 9]);
+  }
+}
+C
+gcc -O1 -Wl,--build-id -I"$SOURCE/libprof/include" -o blocks blocks.c || fail 'not built'
+record blocks.ml ./blocks
+round_trip blocks.ml
+
 begin 'memory'
 cd "$dir" || exit 1
 LD_PRELOAD=$LIB:$(dirname "$LIB")/libfbleprof_alloc.so FBLEPROF_ALLOCS=exact FBLEPROF_OUT=$dir/memory.ml \

@@ -76,7 +76,8 @@ TEST_F(Identity, EscapesOfAnExportMeanTheCharactersThatTheyReplace) {
   const std::pair<const char*, const char*> names[] = {
       {"tab\tbed", "tab\\tbed"},
       {"bell\arun", "bell\\x07run"},
-      {"caf\xc3\xa9s", "caf\\xe9s"},
+      {"caf\xe9s", "caf\\xe9s"},  // not UTF-8
+      {"caf\xc3\xa9s", "caf\xc3\xa9s"},
       {"left\xe2\x80\xaeover", "left\\u202eover"},
       {"tag\xf3\xa0\x80\x81 one", "tag\\U000e0001 one"},
       // A digit after an escape is the name's.
@@ -111,6 +112,45 @@ TEST_F(Identity, EscapesOfAnExportMeanTheCharactersThatTheyReplace) {
   }
   const auto same = this->same();
   for (const auto& [f, of_import] : pairs) EXPECT_EQ(same[of_import.index()], f);
+}
+
+TEST_F(Identity, NamesInAnyScriptStayApart) {
+  const FunctionId lambda = imported({}, "λ"), mu = imported({}, "μ"), main = imported({}, "main");
+  const FunctionId accented = imported({}, "naïve"), plain = imported({}, "nave");
+  const FunctionId block = add(FunctionKind::kBlock, {}, 0, "разбор", nullptr, "a.f", 1);
+  const FunctionId of_block = imported({}, "разбор", nullptr, "a.f", 1);
+  const auto same = this->same();
+  for (const FunctionId f : {lambda, mu, main, accented, plain}) EXPECT_EQ(same[f.index()], f);
+  EXPECT_EQ(same[of_block.index()], block);
+}
+
+TEST_F(Identity, AFunctionWithoutANameIsNobodysNamesake) {
+  const FunctionId one = imported({}, "one", ""), empty = imported({}, "");
+  const FunctionId again = imported({}, "two", "");
+  const auto same = this->same();
+  EXPECT_EQ(same[one.index()], one);
+  EXPECT_EQ(same[empty.index()], empty);
+  EXPECT_EQ(same[again.index()], again);
+}
+
+// An export changes names, but not some of a file's names.
+TEST_F(Identity, DifferentNamesOfOneFileAreDifferentFunctions) {
+  const ProcessId of_one = builder_.add_process({.file = builder_.string("one.folded")});
+  const ProcessId of_two = builder_.add_process({.file = builder_.string("two.json")});
+  const FunctionId root = builder_.named_function("[root]", FunctionKind::kRoot);
+  const NodeId one = builder_.add_tree(root, of_one), two = builder_.add_tree(root, of_two);
+  std::vector<FunctionId> apart;
+  for (const char* name : {"a:b", "a;b", "thread 1", "thread_1", "foo bar", "foo_bar", "x\ny",
+                           "x\\ny", "x\ry", "x\ty"}) {
+    apart.push_back(imported({}, name));
+    builder_.child(two, apart.back());
+  }
+  const FunctionId alone = imported({}, "here;only"), folded = imported({}, "here:only");
+  builder_.child(two, alone);
+  builder_.child(one, folded);
+  const auto same = this->same();
+  for (const FunctionId f : apart) EXPECT_EQ(same[f.index()], f);
+  EXPECT_EQ(same[folded.index()], alone);
 }
 
 TEST_F(Identity, ClonesOfRustFunctionsKeepTheDoubleDotsOfTheirNames) {
