@@ -1,11 +1,11 @@
 // fble-prof-report: shows what a profile holds.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 #include <string_view>
 
 #include "base/big_arrays.h"
@@ -15,8 +15,8 @@
 #include "report/cli/output.h"
 #include "report/cli/report.h"
 #include "report/cli/serve.h"
-#include "report/text/escape.h"
 #include "report/text/progress_bar.h"
+#include "report/text/say.h"
 
 namespace {
 
@@ -26,7 +26,7 @@ int write_out(const std::string& file, const std::string& text, bool for_people 
   const auto failure = for_people ? fbleprof::report::show_on_terminal(text)
                                   : fbleprof::report::write_output(file, text);
   if (!failure) return kShown;
-  fmt::print(stderr, "{}\n", fbleprof::report::escape(failure->line()));
+  fbleprof::report::say(failure->line());
   return kFailed;
 }
 
@@ -36,12 +36,12 @@ int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--left-out") {
     const auto failure = report::write_left_out_tables({argv + 2, argv + argc});
     if (!failure) return kShown;
-    fmt::print(stderr, "{}\n", report::escape(failure->line()));
+    report::say(failure->line());
     return kFailed;
   }
   const auto options = report::parse_options(argc, argv);
   if (!options) {
-    fmt::print(stderr, "{}\n", report::escape(options.error().line()));
+    report::say(options.error().line());
     return kFailed;
   }
   if (options->action == report::Options::Action::kHelp) return write_out("", report::help_text());
@@ -51,18 +51,18 @@ int run(int argc, char** argv) {
   if (options->action == report::Options::Action::kServe) {
     const auto failure = report::serve(*options, FBLEPROF_VERSION);
     if (!failure) return kShown;
-    fmt::print(stderr, "{}\n", report::escape(failure->line()));
+    report::say(failure->line());
     return kFailed;
   }
   report::ProgressBar progress(isatty(STDERR_FILENO) != 0);
   const auto made = report::make_report(*options, progress);
   progress.clear();
   if (!made) {
-    fmt::print(stderr, "{}\n", report::escape(made.error().line()));
+    report::say(made.error().line());
     return kFailed;
   }
   for (const std::string& warning : made->warnings) {
-    fmt::print(stderr, "{}\n", report::escape(warning));
+    report::say(warning);
   }
   if (made->is_written) return kShown;
   const bool for_people = options->output.empty() &&
@@ -84,9 +84,10 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "fble-prof-report: not enough memory\n");
+    // Without memory, nothing can be put together.
+    std::fputs("fble-prof-report: not enough memory\n", stderr);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "fble-prof-report: {}\n", fbleprof::report::escape(error.what()));
+    fbleprof::report::say(std::string("fble-prof-report: ") + error.what());
   }
   return kFailed;
 }

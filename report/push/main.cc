@@ -13,6 +13,7 @@
 #include "report/push/push.h"
 #include "report/text/escape.h"
 #include "report/text/progress_bar.h"
+#include "report/text/say.h"
 
 namespace {
 
@@ -21,9 +22,7 @@ using namespace fbleprof;
 constexpr int kSent = 0, kRefused = 1, kFailed = 2;
 constexpr std::size_t kMostOfAnswerShown = 300;
 
-void say(const std::string& line) {
-  fmt::print(stderr, "fble-prof push: {}\n", report::escape(line));
-}
+void say(const std::string& line) { report::say("fble-prof push: " + line); }
 
 std::string explain(const push::Response& response, const push::Options& options) {
   if (response.status == 0) return fmt::format("{}: {}", options.url_text, response.problem);
@@ -38,7 +37,7 @@ std::string explain(const push::Response& response, const push::Options& options
 int run(int argc, char** argv) {
   const auto options = push::parse_options(argc, argv);
   if (!options) {
-    fmt::print(stderr, "{}\n", report::escape(options.error().line()));
+    report::say(options.error().line());
     return kFailed;
   }
   if (options->action != push::Options::Action::kPush) {

@@ -14,6 +14,11 @@ constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kRefresh = std::chrono::milliseconds(100);
 constexpr std::uint64_t kCells = 30;
 
+void put(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
 }  // namespace
 
 void ProgressBar::update(std::string_view step, std::uint64_t done, std::uint64_t total) {
@@ -27,14 +32,12 @@ void ProgressBar::update(std::string_view step, std::uint64_t done, std::uint64_
   const std::uint64_t filled = part * kCells / whole;
   std::string bar;
   for (std::uint64_t i = 0; i < kCells; ++i) bar += i < filled ? "█" : "░";
-  fmt::print(stderr, "\r\x1b[K{} {:>3}% {}", bar, part * 100 / whole, escape(step));
-  std::fflush(stderr);
+  put(fmt::format("\r\x1b[K{} {:>3}% {}", bar, part * 100 / whole, escape(step)));
 }
 
 void ProgressBar::clear() {
   if (!visible_) return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  put("\r\x1b[K");
   visible_ = false;
 }
 

@@ -19,6 +19,7 @@
 #include "base/big_arrays.h"
 #include "control/running_profile.h"
 #include "profile/file_image.h"
+#include "report/text/say.h"
 #include "report/web/app.h"
 #include "report/web/server.h"
 
@@ -218,9 +219,8 @@ Status serve(const ServeOptions& options, Load load) {
   const bool is_local =
       address->host.starts_with("127.") || address->host == "::1" || address->host == "localhost";
   if (!is_local) {
-    fmt::print(stderr,
-               "anyone who has the link can read the profile, and the connection is not "
-               "encrypted\n");
+    report::say(
+        "anyone who has the link can read the profile, and the connection is not encrypted");
   }
   open_browser(link);
 

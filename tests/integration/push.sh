@@ -221,6 +221,10 @@ for arguments in "$work/ready.out" "$work/ready.out https://me:secret@127.0.0.1"
   check "one line" "$(wc -l <"$dir/err")" = 1
 done
 "$FBLE_PROF" push --help >"$dir/out" || fail "no help"
+for wrong in --no-such-option "$dir/nothing"; do
+  "$FBLE_PROF" push "$wrong" http://127.0.0.1:1/ 2>/dev/full
+  check "$wrong, and nobody can be told: status" $? = 2
+done
 
 begin "a large profile is cut to the server's limits"
 scale=$BUILD/tests/bench/report_scale/report_scale

@@ -91,6 +91,14 @@ printf 'main;f 10\n' >"$dir/folded"
 "$REPORT" --self "$dir/folded" >/dev/full 2>"$dir/err"
 check "a full disk: status" $? = 2
 has_text 'stdout: cannot write' "$dir/err" || fail "it does not say so"
+"$REPORT" --self "$dir/none" 2>/dev/full
+check "an error that cannot be told: status" $? = 2
+"$REPORT" --self --no-such-option 2>/dev/full
+check "a wrong use that cannot be told: status" $? = 2
+printf 'nothing' >"$dir/damaged"
+"$REPORT" --self --tolerant "$dir/folded" "$dir/damaged" >"$dir/out" 2>/dev/full
+check "a warning that cannot be told: status" $? = 0
+has_text '10  *100.0%.* f$' "$dir/out" || fail "it costs the report"
 for i in $(seq 9999); do printf 'main;function_%d 1\n' "$i"; done >"$dir/many"
 "$REPORT" --export folded "$dir/many" >/dev/full 2>"$dir/err"
 check "a full disk, and more text than a buffer holds: status" $? = 2
