@@ -62,6 +62,14 @@ Profile with_metric_like(const Profile& profile, const Metric& like) {
   const auto values = only.values;
   only = like;
   only.values = values;
+  // Calls are what the edges hold: their metric is made from these.
+  if (like.role == Role::kCalls && values) {
+    auto edges = std::make_shared<Edges>(profile.edges());
+    for (std::size_t e = 0; e < edges->count(); ++e) {
+      if (edges->kind[e] == EdgeKind::kTree) edges->calls.add(e, (*values)[edges->to[e].index()]);
+    }
+    parts.edges = std::move(edges);
+  }
   return Profile(std::move(parts));
 }
 

@@ -31,7 +31,8 @@ profile::Profile as_run(const profile::Profile& profile, std::string_view metric
 // stacks.
 bool has_unnamed_metric(const profile::Profile& profile);
 
-// The same profile, its only metric renamed to `like` and given its meaning.
+// The same profile, its only metric renamed to `like` and given its meaning. Calls become those of
+// the edges to the nodes.
 profile::Profile with_metric_like(const profile::Profile& profile, const profile::Metric& like);
 
 }  // namespace fbleprof::transform

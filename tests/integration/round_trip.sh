@@ -91,6 +91,12 @@ for format in pprof speedscope; do
   "$REPORT" --export $format -o "notes.$format" notes.ml
   nothing_changed "notes.$format" notes.ml --metric calls
 done
+# Folded stacks of calls, beside each that says what it counts.
+"$REPORT" --export folded --metric calls -o calls.folded notes.ml || fail 'calls are not exported'
+for other in notes.ml notes.pprof notes.speedscope; do
+  nothing_changed $other calls.folded --metric calls
+  nothing_changed calls.folded $other --metric calls
+done
 
 begin 'names in any script'
 cd "$dir" || exit 1
