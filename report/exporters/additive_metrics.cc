@@ -20,12 +20,16 @@ std::vector<const Metric*> additive_metrics(const Export& input) {
   return metrics;
 }
 
+std::string why_not_additive(const Metric& metric, std::string_view what) {
+  if (metric.aggregation == Aggregation::kSum) return {};
+  return fmt::format("{} adds values up, and those of \"{}\" are no sums", what,
+                     escape(metric.name));
+}
+
 Status check_additive(const Export& input, std::string_view format) {
-  if (input.metric.aggregation == Aggregation::kSum) return std::nullopt;
-  return Error{"", std::nullopt,
-               fmt::format("{} adds values up, and those of \"{}\" are no sums", format,
-                           escape(input.metric.name)),
-               "choose another --metric, or export json or csv"};
+  std::string why = why_not_additive(input.metric, format);
+  if (why.empty()) return std::nullopt;
+  return Error{"", std::nullopt, std::move(why), "choose another --metric, or export json or csv"};
 }
 
 }  // namespace fbleprof::report

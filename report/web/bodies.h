@@ -29,6 +29,8 @@ std::string find_body(const Page& page);
 bool has_waits(const Page& page);
 bool has_memory(const Page& page);
 
+// Why the page's metric has no flame graph; "" if it has one.
+std::string why_no_flame(const Page& page);
 // The data of a flame graph (docs/PAGE.md).
 std::string flame_json(const Page& page);
 // The same with more contexts, for the lists in a file.

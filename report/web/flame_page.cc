@@ -7,6 +7,7 @@
 #include "analysis/hot_path.h"
 #include "analysis/in_and_out.h"
 #include "analysis/visible_tree.h"
+#include "report/exporters/additive_metrics.h"
 #include "report/text/escape.h"
 #include "report/text/json_writer.h"
 #include "report/text/names.h"
@@ -196,7 +197,17 @@ class FlameJson {
   std::unordered_map<std::uint32_t, std::size_t> number_;
 };
 
+// Frames beside each other would not fit into the one below them.
+std::string no_flame_note(const Page& page) {
+  const std::string why = why_no_flame(page);
+  return why.empty() ? why : "<p class=note>" + html_text(why) + "</p>";
+}
+
 }  // namespace
+
+std::string why_no_flame(const Page& page) {
+  return report::why_not_additive(page.data.metric(), "a flame graph");
+}
 
 std::string flame_json(const Page& page) {
   return FlameJson(page, comparison(page)).write(page.query.rows != 0 ? page.query.rows : kNodes);
@@ -208,6 +219,7 @@ std::string contexts_json(const Page& page) {
 
 std::string flame_canvas(const Page& page, bool is_small,
                          const std::optional<analysis::Diff>& compared) {
+  if (std::string note = no_flame_note(page); !note.empty()) return note;
   FlameJson json(page, compared);
   std::string callers_page = "each function";
   if (const FunctionId pivot = page.data.source().function(page.query.pivot)) {
@@ -228,6 +240,7 @@ std::string flame_canvas(const Page& page, bool is_small,
 }
 
 std::string flame_body(const Page& page) {
+  if (std::string note = no_flame_note(page); !note.empty()) return note;
   const Query& query = page.query;
   Query tree = query, inverted = query;
   tree.pivot.clear();

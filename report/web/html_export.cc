@@ -136,9 +136,12 @@ Result<std::string> write_html(const report::Export& input) {
     Query tree;
     tree.page = "flame";
     if (!is_chosen) tree.metric = metric;
-    pages += fmt::format(
-        "<script type=\"application/json\" class=contexts data-metric=\"{}\">{}</script>\n",
-        html_text(tree.metric), json_for_script(contexts_json(Page{tree, data, site})));
+    // The lists add up what contexts cost.
+    if (const Page contexts{tree, data, site}; why_no_flame(contexts).empty()) {
+      pages += fmt::format(
+          "<script type=\"application/json\" class=contexts data-metric=\"{}\">{}</script>\n",
+          html_text(tree.metric), json_for_script(contexts_json(contexts)));
+    }
     for (const Query& one : all) {
       const Page page{one, data, site};
       const auto body = page_body(page);

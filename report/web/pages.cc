@@ -121,7 +121,10 @@ Result<std::string> registered_body(const Page& page) {
 }
 
 Result<std::string> page_json(const Page& page) {
-  if (page.query.page == "flame") return flame_json(page);
+  if (page.query.page == "flame") {
+    if (std::string why = why_no_flame(page); !why.empty()) return Error{"", std::nullopt, why, ""};
+    return flame_json(page);
+  }
   if (page.query.page == "find") return find_json(page);
   const auto [view, value] = view_of(page.query);
   if (view == nullptr) {

@@ -120,7 +120,11 @@ function addListButtons() {
 /** Applies the lists to the current page. @param {HTMLElement} main */
 export function applyFileLists(main) {
   const { path, metric, lists } = fileAddress(), data = contextsOf(metric);
-  if (!data) return;
+  if (!data) {
+    one("section.lists")?.replaceChildren();
+    if (lists.length) main.append(element("p", "The lists do not change this page: they add values up, and those of this metric are no sums.", "note"));
+    return;
+  }
   const contexts = lists.length ? filteredContexts(data, lists) : null;
   showChips(data, lists, contexts ? contexts[0].cost : data.total);
   if (contexts) {

@@ -30,5 +30,17 @@ TEST(Html, HoldsThePagesOfItsFunctions) {
   }
 }
 
+TEST(Html, AGreatestValueHasNoFlameGraphAndNoLists) {
+  profile::Parts parts = test::profile_of("a b = 5\na c = 7\n").parts();
+  parts.metrics.push_back(parts.metrics.front());
+  parts.metrics.back().name = "longest-wait";
+  parts.metrics.back().aggregation = profile::Aggregation::kMax;
+  const std::string page =
+      export_of("html", profile::Profile(std::move(parts)), {}, "longest-wait");
+  EXPECT_FALSE(test::holds(page, "class=contexts data-metric=\"\""));
+  EXPECT_TRUE(test::holds(page, "class=contexts data-metric=\"cpu\""));
+  EXPECT_TRUE(test::holds(page, "a flame graph adds values up, and those of &quot;longest-wait"));
+}
+
 }  // namespace
 }  // namespace fbleprof::report

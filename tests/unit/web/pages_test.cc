@@ -314,6 +314,39 @@ TEST_F(Pages, AProfileOfNothingHasPagesToo) {
   }
 }
 
+// What contexts cost side by side would be more than what their caller costs.
+TEST_F(Pages, AGreatestValueHasNoFlameGraph) {
+  profile::Parts parts = test::profile_of("a b = 5\na c = 7\na d = 6\n").parts();
+  parts.metrics.push_back(parts.metrics.front());
+  parts.metrics.back().name = "longest-wait";
+  parts.metrics.back().aggregation = profile::Aggregation::kMax;
+  const profile::Profile merged = transform::merge(profile::Profile(std::move(parts)));
+  Profiles profiles([&](const LoadRequest&) -> Result<report::Loaded> {
+    report::Loaded loaded;
+    loaded.profile = loaded.runs = merged;
+    loaded.metric = "cpu";
+    return loaded;
+  });
+  const Site site;
+  for (const bool is_greatest : {false, true}) {
+    for (const char* name : {"flame", "overview"}) {
+      Query query;
+      query.page = name;
+      query.metric = is_greatest ? "longest-wait" : "cpu";
+      const auto data = profiles.data(query, {});
+      ASSERT_TRUE(data.ok()) << data.error().line();
+      const Page page{query, **data, site};
+      const auto body = page_body(page);
+      ASSERT_TRUE(body.ok()) << name;
+      EXPECT_EQ(holds(*body, "class=flame-data"), !is_greatest) << name;
+      EXPECT_EQ(holds(*body, "a flame graph adds values up, and those of &quot;longest-wait&quot;"),
+                is_greatest)
+          << name;
+      if (query.page == "flame") EXPECT_EQ(page_json(page).ok(), !is_greatest);
+    }
+  }
+}
+
 // Documents that no view makes at present, and all kinds of cells.
 TEST_F(Pages, DocumentsShowFieldsPartsListsAndAllKindsOfCells) {
   using report::Cell;
