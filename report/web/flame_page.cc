@@ -35,6 +35,14 @@ class FlameJson {
   FlameJson(const Page& page, const std::optional<analysis::Diff>& compared)
       : page_(page), diff_(compared ? &*compared : nullptr) {}
 
+  // With what the lists of a file need.
+  std::string write_for_lists() {
+    for (const analysis::FunctionRow& row : page_.data.costs().tables().functions()) {
+      calls_elsewhere_[row.function.index()] = row.calls;
+    }
+    return write(kListedNodes);
+  }
+
   // `begin`: of the tree, unless the address says where.
   std::string write(std::size_t most, NodeId begin = NodeId(0)) {
     const Data& data = page_.data;
@@ -88,6 +96,7 @@ class FlameJson {
       if (node.function && number_.try_emplace(node.function.index(), shown_.size()).second) {
         shown_.push_back(node.function);
       }
+      if (!calls_elsewhere_.empty()) calls_elsewhere_[node.function.index()] -= node.calls;
     }
   }
 
@@ -125,6 +134,10 @@ class FlameJson {
     json_.column("module", shown_.size(),
                  [&](std::size_t i) { json_.Uint64(module_number(shown_[i])); });
     json_.column("kind", shown_.size(), [&](std::size_t i) { json_.text(kind(shown_[i])); });
+    if (!calls_elsewhere_.empty()) {
+      json_.column("calls_elsewhere", shown_.size(),
+                   [&](std::size_t i) { json_.Uint64(calls_elsewhere_[shown_[i].index()]); });
+    }
     json_.EndObject();
     json_.column("modules", groups.size(), [&](std::size_t i) { json_.text(groups[i]); });
   }
@@ -195,6 +208,8 @@ class FlameJson {
   report::JsonWriter json_;
   std::vector<FunctionId> shown_;
   std::unordered_map<std::uint32_t, std::size_t> number_;
+  // By function, for lists: its calls in contexts that are not sent.
+  std::unordered_map<std::uint32_t, std::uint64_t> calls_elsewhere_;
 };
 
 // Frames beside each other would not fit into the one below them.
@@ -214,7 +229,7 @@ std::string flame_json(const Page& page) {
 }
 
 std::string contexts_json(const Page& page) {
-  return FlameJson(page, comparison(page)).write(kListedNodes);
+  return FlameJson(page, comparison(page)).write_for_lists();
 }
 
 std::string flame_canvas(const Page& page, bool is_small,

@@ -2,7 +2,7 @@
 
 /** @typedef {{list: string, id: string}} ListEntry */
 /** @typedef {{parent: number, fn: number, own: number, hidden: number, calls: number, cost: number, flags: number}} Context */
-/** @typedef {{fn: number, self: number, dominated: number, calls: number}} FunctionSums */
+/** @typedef {{fn: number, self: number, dominated: number, calls: number, callsAreBound: boolean}} FunctionSums */
 
 /** Contexts that stay, parents first; folded ones are charged to their callers. @param {any} data @param {ListEntry[]} entries @returns {Context[]} */
 export function filteredContexts(data, entries) {
@@ -35,7 +35,8 @@ export function filteredContexts(data, entries) {
     states.push({ at, seen, isOut });
     if (isOut || seen.size < selected.length) continue;
     const context = contexts[at];
-    context.own += tree.own[i];
+    // The calls of a folded function are nobody's: its callers did not get them.
+    if (!folded.has(id) || data.metric !== "calls") context.own += tree.own[i];
     context.hidden += Math.max(0, hidden[i]);
     context.flags |= tree.flags[i];
     if (!folded.has(id)) context.calls += tree.calls[i];
@@ -47,13 +48,13 @@ export function filteredContexts(data, entries) {
   return contexts;
 }
 
-/** @param {Context[]} contexts @returns {FunctionSums[]} */
-export function functionSums(contexts) {
+/** Calls are a bound where some of them are in contexts that this file does not have. @param {any} data @param {Context[]} contexts @returns {FunctionSums[]} */
+export function functionSums(data, contexts) {
   /** @type {Map<number, FunctionSums>} */
   const sums = new Map();
   contexts.forEach((context, i) => {
     if (!i || !context.cost) return;
-    const row = sums.get(context.fn) ?? { fn: context.fn, self: 0, dominated: 0, calls: 0 };
+    const row = sums.get(context.fn) ?? { fn: context.fn, self: 0, dominated: 0, calls: 0, callsAreBound: data.functions.calls_elsewhere[context.fn] > 0 };
     sums.set(context.fn, row);
     row.self += context.own;
     row.calls += context.calls;

@@ -77,9 +77,14 @@ function showChips(data, lists, kept) {
   place.append(chips, undo, element("span", `kept ${quantityText(kept, data.unit)} of ${quantityText(data.total, data.unit)} (${shareText(kept, data.total)})`, "kept"));
 }
 
+/** @param {import("./contexts.js").FunctionSums} row */
+function callsText(row) {
+  return row.calls || row.callsAreBound ? `${row.callsAreBound ? "≥" : ""}${row.calls.toLocaleString("en")}` : "";
+}
+
 /** @param {any} data @param {import("./contexts.js").Context[]} contexts @param {"self" | "dominated"} by */
 function functionsTable(data, contexts, by) {
-  const rows = functionSums(contexts).sort((a, b) => b[by] - a[by]), total = contexts[0].cost;
+  const rows = functionSums(data, contexts).sort((a, b) => b[by] - a[by]), total = contexts[0].cost;
   const table = element("table", "", "data"), head = element("tr"), body = element("tbody");
   for (const [title, kind] of [["self", "num"], ["%", "num"], ["dominated", "num"], ["%", "num"], ["calls", "num"], ["name", "text"]]) {
     const cell = element("th", title, kind);
@@ -92,7 +97,7 @@ function functionsTable(data, contexts, by) {
     link.setAttribute("href", `#/block/${id}`);
     name.append(link);
     line.append(...[quantityText(row.self, data.unit), shareText(row.self, total), quantityText(row.dominated, data.unit), shareText(row.dominated, total),
-      row.calls ? row.calls.toLocaleString("en") : ""].map((text) => element("td", text, "num")), name);
+      callsText(row)].map((text) => element("td", text, "num")), name);
     body.append(line);
   }
   const top = element("thead"), scroll = element("div", "", "scroll");
