@@ -542,6 +542,10 @@ Result<Options> parse_options(int argc, char** argv) {
   if (!options.baselines.empty()) {
     options.are_runs = split_runs(options.files);
     options.are_base_runs = split_runs(options.baselines);
+    // "$A,$B", neither of which is set.
+    if (options.files.empty() || options.baselines.empty()) {
+      return usage("--diff: a list of runs that names no file");
+    }
   }
   options.times_from = texts("times-from");
   for (const Text& text : texts("split-by")) {

@@ -171,6 +171,8 @@ TEST_F(CommandLine, ValuesThatAreNoneAreRefused) {
       {{"--window", "x..", "$one"}, "x"},
       {{"--diff", "$two@a..", "$one"}, "no snapshot \"a\""},
       {{"--diff", "@a", "$one"}, "--diff @a: "},
+      {{"--diff", ",", "$one"}, "--diff: a list of runs that names no file"},
+      {{"--diff", "$one", ",,"}, "--diff: a list of runs that names no file"},
       {{"--diff", "@a..", "$one"}, "no snapshot \"a\""},
       {{"--diff", "$nosuch@x", "$one"}, "cannot open"},
       {{"--", "--depth", "-3"}, "cannot open"},
