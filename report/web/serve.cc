@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -214,8 +216,10 @@ Status serve(const ServeOptions& options, Load load) {
   const std::string link =
       fmt::format("http://{}:{}/?token={}", is_v6 ? "[" + address->host + "]" : address->host,
                   server.port(), access.token);
-  fmt::print("{}\n", link);
-  std::fflush(stdout);
+  // Without it, nobody can open the page.
+  if (std::fputs((link + "\n").c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    return Error{"stdout", std::nullopt, "cannot write the link", std::strerror(errno)};
+  }
   const bool is_local =
       address->host.starts_with("127.") || address->host == "::1" || address->host == "localhost";
   if (!is_local) {

@@ -103,6 +103,10 @@ for i in $(seq 9999); do printf 'main;function_%d 1\n' "$i"; done >"$dir/many"
 "$REPORT" --export folded "$dir/many" >/dev/full 2>"$dir/err"
 check "a full disk, and more text than a buffer holds: status" $? = 2
 has_text 'stdout: cannot write.*No space' "$dir/err" || fail "it does not say so"
+timeout 20 "$REPORT" --serve "$dir/folded" >/dev/full 2>"$dir/err"
+check "a full disk, and a link: status" $? = 2
+has_text 'stdout: cannot write the link: No space' "$dir/err" || fail "it does not say so"
+check "a full disk, and a link: one line" "$(wc -l <"$dir/err")" = 1
 "$REPORT" --export folded "$dir/many" 2>"$dir/err" | head -n 1 >"$dir/out"
 check "a reader that leaves early" "${PIPESTATUS[*]}" = "0 0"
 check "it is no error" ! -s "$dir/err"
