@@ -56,9 +56,12 @@ Result<Document> windows(const Request& request) {
   const bool adds_up = transform::adds_up(metric);
   std::uint64_t before = 0;
   std::string file;
+  std::uint32_t number = 0;
   for (const Moment& moment : request.moments) {
-    if (moment.file != file) before = 0;
+    // A file may be given twice.
+    if (moment.file != file || moment.number <= number) before = 0;
     file = moment.file;
+    number = moment.number;
     const std::uint64_t so_far = total_of(moment, metric.name);
     const std::uint64_t added = adds_up && so_far >= before ? so_far - before : 0;
     before = so_far;

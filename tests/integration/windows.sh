@@ -10,6 +10,8 @@ profiled "$PROGRAMS/allocates.fentry" containers
 "$REPORT" --windows --format csv "$profile" >"$dir/windows"
 number=$(sed -n '2s/,.*//p' "$dir/windows")
 check "the peak is listed" "$(cut -d, -f5 "$dir/windows" | tail -n 1)" = peak
+check "a second copy begins anew" "$("$REPORT" --windows --format csv "$profile" "$profile")" = \
+  "$(cat "$dir/windows"; tail -n +2 "$dir/windows")"
 before=$(total --window ..peak "$profile") after=$(total --since peak "$profile")
 check "both parts have calls" "$before" -gt 0 -a "$after" -gt 0
 check "both parts are the whole" $((before + after)) = "$(total "$profile")"
