@@ -247,7 +247,10 @@ class CallgrindWriter {
   std::string out_;
 };
 
-Result<std::string> write_callgrind(const Export& input) { return CallgrindWriter(input).write(); }
+Result<std::string> write_callgrind(const Export& input) {
+  if (Status bad = check_additive(input, "callgrind")) return *bad;
+  return CallgrindWriter(input).write();
+}
 
 const RegisterExporter kCallgrind({
     .name = "callgrind",

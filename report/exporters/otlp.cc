@@ -473,7 +473,10 @@ std::string otlp_request(const Export& input, const OtlpResource& resource) {
 
 namespace {
 
-Result<std::string> write_otlp(const Export& input) { return otlp_request(input, {}); }
+Result<std::string> write_otlp(const Export& input) {
+  if (Status bad = check_additive(input, "otlp")) return *bad;
+  return otlp_request(input, {});
+}
 
 const RegisterExporter kOtlp({
     .name = "otlp",

@@ -260,7 +260,10 @@ class PprofWriter {
   std::vector<const std::string*> texts_;  // keys of text_index_, whose addresses are stable
 };
 
-Result<std::string> write_pprof(const Export& input) { return PprofWriter(input).write(); }
+Result<std::string> write_pprof(const Export& input) {
+  if (Status bad = check_additive(input, "pprof")) return *bad;
+  return PprofWriter(input).write();
+}
 
 const RegisterExporter kPprof({
     .name = "pprof",
