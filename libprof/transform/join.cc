@@ -104,8 +104,12 @@ class Joiner {
     std::vector<SiteId> sites;
     for (std::size_t i = 0; i < profile.sites().count(); ++i) {
       const Sites& from = profile.sites();
-      const auto [it, added] = site_index_.try_emplace({module_of(from.module[i]), from.address[i]},
-                                                       SiteId(sites_.count()));
+      // Without a module, an address is of no known code: only the line tells places apart.
+      const bool has_module = from.module[i].valid();
+      const auto [it, added] = site_index_.try_emplace(
+          {module_of(from.module[i]), from.address[i], has_module ? StringId() : text(from.file[i]),
+           has_module ? 0 : from.line[i]},
+          SiteId(sites_.count()));
       if (added) {
         sites_.module.push_back(module_of(from.module[i]));
         sites_.address.push_back(from.address[i]);
@@ -217,7 +221,7 @@ class Joiner {
   std::vector<std::string> warnings_;
   std::map<std::pair<StringId, StringId>, ModuleId> module_index_;
   std::map<FunctionIndexKey, FunctionId> function_index_;
-  std::map<std::pair<ModuleId, std::uint64_t>, SiteId> site_index_;
+  std::map<std::tuple<ModuleId, std::uint64_t, StringId, std::uint32_t>, SiteId> site_index_;
 };
 
 }  // namespace

@@ -348,7 +348,8 @@ class Importer {
 
   SiteId site_of(const pprof::Location& location) {
     if (location.address == 0) return SiteId();
-    const SiteId site = builder_.site(ModuleId(), location.address);
+    // In two modules, addresses may be equal: those of our exports are the files'.
+    const SiteId site = builder_.site(module_of(location), location.address);
     if (!location.lines.empty()) {
       const pprof::Line& line = location.lines.front();
       const auto it = message_.function_index.find(line.function);
@@ -434,9 +435,11 @@ class Importer {
     return {};
   }
 
+  // Sites have the file's lines. Nobody must look for others in their modules, where the addresses
+  // may mean nothing: they can be those of a process, or where the caller begins.
   Profile with_lines(const Profile& built) const {
-    if (site_lines_.empty()) return built;
     auto sites = std::make_shared<Sites>(built.sites());
+    for (ModuleId& module : sites->module) module = ModuleId();
     for (const auto& [site, place] : site_lines_) {
       sites->file[site.index()] = place.first;
       sites->line[site.index()] = place.second;

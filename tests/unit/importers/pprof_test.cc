@@ -40,12 +40,13 @@ class Writer {
       w.add_int64(2, static_cast<std::int64_t>(u));
     });
   }
-  void mapping(std::uint64_t id, const std::string& file, const std::string& build_id) {
+  void mapping(std::uint64_t id, const std::string& file, const std::string& build_id,
+               std::uint64_t start = 0x1000, std::uint64_t offset = 0x500) {
     const auto f = string(file), b = string(build_id);
     message(3, [&](pbf_writer& w) {
       w.add_uint64(1, id);
-      w.add_uint64(2, 0x1000);
-      w.add_uint64(4, 0x500);
+      w.add_uint64(2, start);
+      w.add_uint64(4, offset);
       w.add_uint64(5, f);
       w.add_uint64(6, b);
     });
@@ -60,10 +61,10 @@ class Writer {
     });
   }
   void location(std::uint64_t id, std::uint64_t address,
-                std::vector<std::pair<std::uint64_t, int>> lines) {
+                std::vector<std::pair<std::uint64_t, int>> lines, std::uint64_t mapping = 1) {
     message(4, [&](pbf_writer& w) {
       w.add_uint64(1, id);
-      w.add_uint64(2, 1);
+      w.add_uint64(2, mapping);
       w.add_uint64(3, address);
       for (const auto& [function, line] : lines) {
         pbf_writer l(w, 4);
@@ -146,6 +147,33 @@ TEST(Pprof, InlinesLinesMappingsAndLabelsAreKept) {
   EXPECT_EQ(profile->text(profile->threads()[1].labels[0].value), "big");
   ASSERT_EQ(profile->sites().count(), 1u);  // leaves call nothing
   EXPECT_EQ(profile->sites().line[0], 10u);
+}
+
+// Addresses of the files, as our exports have them.
+TEST(Pprof, CallsAtOneAddressOfTwoModulesHaveTheirOwnLines) {
+  Writer writer;
+  writer.type("samples", "count");
+  writer.mapping(1, "/lib/one.so", "aa", 0, 0);
+  writer.mapping(2, "/lib/two.so", "bb", 0, 0);
+  writer.function(1, "one", "one.c");
+  writer.function(2, "two", "two.c");
+  writer.function(3, "leaf", "leaf.c");
+  writer.location(1, 0x1100, {{1, 10}}, 1);
+  writer.location(2, 0x1100, {{2, 20}}, 2);
+  writer.location(3, 0x1200, {{3, 30}}, 1);
+  writer.sample({3, 1}, {1});
+  writer.sample({3, 2}, {2});
+  const auto profile = parse_pprof(writer.bytes(), "p");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  const Sites& sites = profile->sites();
+  ASSERT_EQ(sites.count(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(profile->text(sites.file[i]), i == 0 ? "one.c" : "two.c");
+    EXPECT_EQ(sites.line[i], i == 0 ? 10u : 20u);
+    EXPECT_EQ(sites.address[i], 0x1100u);
+    // Nobody looks the address up there.
+    EXPECT_FALSE(sites.module[i].valid());
+  }
 }
 
 TEST(Pprof, DamageGivesOneLine) {

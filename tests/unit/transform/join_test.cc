@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "profile/builder.h"
 #include "profile/reader.h"
 #include "tests/support/file_builder.h"
 #include "tests/support/profile_builder.h"
@@ -31,6 +32,26 @@ TEST(Join, RunsLoadedAtDifferentAddressesAreMatchedByModule) {
   };
   const auto merged = merge(join({run(0x400000), run(0x555500000000)}));
   EXPECT_EQ(text_of(merged), "[root]\n.x+0x1230 cpu=2\n");
+}
+
+// As those of another profiler's files.
+TEST(Join, CallsAtOneAddressOfNoModuleKeepTheirLines) {
+  const auto run = [](const char* file, std::uint32_t line) {
+    profile::ProfileBuilder builder;
+    const profile::StringId name = builder.string(file);
+    builder.site({}, 0x1100);
+    const profile::Profile built = builder.build();
+    auto sites = std::make_shared<profile::Sites>(built.sites());
+    sites->file[0] = name;
+    sites->line[0] = line;
+    profile::Parts parts = built.parts();
+    parts.sites = std::move(sites);
+    return profile::Profile(std::move(parts));
+  };
+  const auto joined = join({run("one.c", 10), run("two.c", 20), run("one.c", 10)});
+  ASSERT_EQ(joined.sites().count(), 2u);
+  EXPECT_EQ(joined.text(joined.sites().file[0]), "one.c");
+  EXPECT_EQ(joined.text(joined.sites().file[1]), "two.c");
 }
 
 TEST(Join, MetricMissingInOneRunIsZeroThere) {
