@@ -93,7 +93,16 @@ std::string without_return_type(const Anatomy& name) {
   return name.text.substr(begin);
 }
 
+}  // namespace
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
 std::string cut(std::string_view text, std::size_t width) {
+  if (columns(text) <= width) return std::string(text);
+  if (width == 0) return {};
   std::size_t left = width - 1;  // columns beside the ellipsis
   std::size_t end = 0;
   while (end < text.size()) {
@@ -102,13 +111,6 @@ std::string cut(std::string_view text, std::size_t width) {
     ++end;
   }
   return std::string(text.substr(0, end)) + std::string(kEllipsis);
-}
-
-}  // namespace
-
-std::size_t columns(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 namespace {

@@ -10,6 +10,9 @@ namespace fbleprof::names {
 // The number of columns that UTF-8 text takes on a terminal: one per character.
 std::size_t columns(std::string_view text);
 
+// `text` in at most `width` columns, its end replaced by an ellipsis if it is longer.
+std::string cut(std::string_view text, std::size_t width);
+
 // Removes noise without losing information: `std::__cxx11::basic_string<char, ...>` becomes
 // `std::string`, default arguments of std templates and ABI tags go, `> >` becomes `>>`, and
 // `(anonymous namespace)` becomes `(anon)`. Pure; linear.

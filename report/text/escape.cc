@@ -1,22 +1,12 @@
 #include "report/text/escape.h"
 
+#include "names/shorten.h"
+
 namespace fbleprof::report {
 
-std::size_t width_of(std::string_view text) {
-  std::size_t columns = 0;
-  for (const char c : text) columns += (c & 0xc0) != 0x80;
-  return columns;
-}
+std::size_t width_of(std::string_view text) { return names::columns(text); }
 
-std::string cut(std::string_view text, std::size_t width) {
-  if (width_of(text) <= width) return std::string(text);
-  if (width == 0) return {};
-  std::size_t columns = 0, i = 0;
-  for (; i < text.size(); ++i) {
-    if ((text[i] & 0xc0) != 0x80 && columns++ == width - 1) break;
-  }
-  return std::string(text.substr(0, i)) + "…";
-}
+std::string cut(std::string_view text, std::size_t width) { return names::cut(text, width); }
 
 std::string pad_left(std::string_view text, std::size_t width) {
   const std::size_t have = width_of(text);

@@ -8,6 +8,7 @@
 
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
+#include "report/text/json_writer.h"
 #include "report/web/assets.h"
 #include "report/web/bodies.h"
 #include "report/web/html.h"
@@ -66,12 +67,12 @@ Query after_mark(const Query& query, const std::string& mark) {
 }
 
 std::string error_json(const Error& error) {
-  std::string text;
-  for (const char c : escape(error.line())) {
-    if (c == '"' || c == '\\') text += '\\';
-    text += c;
-  }
-  return fmt::format("{{\"schema\":\"fbleprof/1\",\"error\":\"{}\"}}\n", text);
+  report::JsonWriter json;
+  json.StartObject();
+  json.member("schema", "fbleprof/1");
+  json.member("error", escape(error.line()));
+  json.EndObject();
+  return json.take() + "\n";
 }
 
 }  // namespace
