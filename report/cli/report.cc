@@ -417,6 +417,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   std::vector<std::string> skipped = std::move(found.warnings);
   Loaded loaded;
   loaded.moments = std::move(found.moments);
+  loaded.has_sampled_times = found.plain_runs.any || !options.times_from.empty();
   // Asked before a comparison gives the metric its name.
   const bool has_unnamed = transform::has_unnamed_metric(profile);
   if (is_of(options, View::Subject::kRuns)) {
@@ -602,9 +603,9 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   // Analyse and show: the view computes what it needs from the profile.
   const profile::Metric& metric = *profile.find_metric(metric_name);
   if (options.exporter != nullptr) {
-    auto text =
-        options.exporter->write({profile, metric, total, filtered->is_bound,
-                                 options.look.min_percent, options.look.all, &loaded->runs});
+    auto text = options.exporter->write({profile, metric, total, filtered->is_bound,
+                                         options.look.min_percent, options.look.all, &loaded->runs,
+                                         loaded->has_sampled_times});
     if (!text) return text.error();
     report.text = std::move(*text);
     if (!nameless.advice.empty()) remarks.push_back(nameless.advice);
@@ -622,6 +623,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   request.normalize = options.normalize;
   request.code = &code;
   request.moments = loaded->moments;
+  request.has_sampled_times = loaded->has_sampled_times;
   for (const std::string& remark : remarks) request.warnings.push_back(escape(remark));
   const auto show = options.baselines.empty() ? options.view->show : options.view->compare;
   auto document = show(request);

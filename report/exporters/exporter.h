@@ -25,6 +25,7 @@ struct Export {
   bool all = false;          // ... or nothing
   // The runs as recorded, without contexts; null: unknown.
   const profile::Profile* runs = nullptr;
+  bool has_sampled_times = false;  // the files hold times of a sampled run, or were given some
 };
 
 struct Exporter {

@@ -51,9 +51,17 @@ std::string elapsed_text(const Process& process) {
                      elapsed);
 }
 
+// While the processor waits for the program's instructions it runs the hook's, and the sample falls
+// on the hook: its time is taken off, and the function's is too small (docs/PERFORMANCE.md).
+// Where hooks cost little, that is less than chance.
+bool may_lack_time(const RunFacts& run) {
+  constexpr std::uint64_t kMuchPercent = 40;
+  return run.calls != 0 && run.cpu_ns != 0 && run.overhead_ns > run.cpu_ns / 100 * kMuchPercent;
+}
+
 }  // namespace
 
-std::string heading(const Profile& profile, const Look& look) {
+std::string heading(const Profile& profile, bool has_sampled_times, const Look& look) {
   std::string out;
   const auto put = [&](Ink ink, const std::string& text) {
     out += paint(look, ink, look.width == 0 ? text : cut(text, look.width)) + "\n";
@@ -104,6 +112,10 @@ std::string heading(const Profile& profile, const Look& look) {
     add("goes on in " + escape(profile.text(profile.processes()[0].goes_on_in)));
   }
   if (!line.empty()) put(Ink::kDim, line);
+  if (!has_sampled_times && may_lack_time(run)) {
+    put(Ink::kWarm,
+        "times of often called functions may be too small: --exact --runs 2, --times-from");
+  }
   return out;
 }
 
@@ -116,10 +128,10 @@ std::string unrecorded_text(const RunFacts& run) {
          " of CPU time not sampled: SIGPROF was blocked, or its action replaced";
 }
 
-std::string heading_with_loss(const Profile& profile, const Look& look) {
+std::string heading_with_loss(const Profile& profile, bool has_sampled_times, const Look& look) {
   const std::string loss = unrecorded_text(run_facts(profile, ProcessId()));
-  if (loss.empty()) return heading(profile, look);
-  return heading(profile, look) +
+  if (loss.empty()) return heading(profile, has_sampled_times, look);
+  return heading(profile, has_sampled_times, look) +
          paint(look, Ink::kWarm, look.width == 0 ? loss : cut(loss, look.width)) + "\n";
 }
 

@@ -9,11 +9,13 @@
 
 namespace fbleprof::report {
 
-// One or two lines: what ran, how long, at which rate, at what cost.
-std::string heading(const profile::Profile& runs, const Look& look);
+// A few lines: what ran, how long, at which rate, at what cost, and whether counting may have
+// distorted the times. `has_sampled_times`: the user has, or sees, those of a sampled run.
+std::string heading(const profile::Profile& runs, bool has_sampled_times, const Look& look);
 
 // The same, with a line if much of the CPU time was not sampled.
-std::string heading_with_loss(const profile::Profile& runs, const Look& look);
+std::string heading_with_loss(const profile::Profile& runs, bool has_sampled_times,
+                              const Look& look);
 // That much of the CPU time was not sampled; empty if it was not much.
 std::string unrecorded_text(const analysis::RunFacts& run);
 

@@ -15,6 +15,8 @@ struct Loaded {
   std::string metric;        // what is shown
   std::vector<transform::Moment> moments;  // of all files, for any chosen window
   std::vector<std::string> remarks;        // warnings, not escaped
+  // There are times of a sampled run: in the files (--runs 2) or beside them (--times-from).
+  bool has_sampled_times = false;
 };
 
 }  // namespace fbleprof::report

@@ -220,14 +220,15 @@ Table overview_table(const Request& request, const RunOverview& run) {
   return table;
 }
 
-RunOverview run_overview(const Profile& as_read, const Metric& metric, const Look& look) {
+RunOverview run_overview(const Request& request) {
+  const Profile& as_read = request.runs;
   RunOverview run;
-  Look narrow = look;
+  Look narrow = request.look;
   if (narrow.width == 0) narrow.width = kScreen;
-  run.heading = heading(as_read, narrow);
+  run.heading = heading(as_read, request.has_sampled_times, narrow);
   for (const Tree& tree : as_read.trees()) {
     RunOverview::Share share;
-    share.cost = tree_total(as_read, &metric, tree);
+    share.cost = tree_total(as_read, &request.metric(), tree);
     if (tree.thread) {
       const Thread& thread = as_read.threads()[tree.thread.index()];
       share.name = escape(as_read.text(thread.name));
@@ -269,7 +270,7 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
 
 Result<Document> overview(const Request& request) {
   Document document = request.document("overview");
-  const RunOverview run = run_overview(request.runs, request.metric(), request.look);
+  const RunOverview run = run_overview(request);
   document.tables = {overview_table(request, run)};
   document.text = [request, run](const Look& look) { return overview_text(request, run, look); };
   return document;

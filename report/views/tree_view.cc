@@ -593,7 +593,7 @@ Result<Document> tree(const Request& request) {
     document.tables = {node_table(request.costs), edge_table(request.profile())};
   }
   document.text = [request](const Look& look) {
-    return heading_with_loss(request.runs, look) + "\n" +
+    return heading_with_loss(request.runs, request.has_sampled_times, look) + "\n" +
            process_split(request.runs, request.metric(), look) + TreeText(request, look).run();
   };
   return document;

@@ -279,9 +279,9 @@ HttpResponse App::exported(const Query& query) {
   if (!data) return plain(400, escape(data.error().line()));
   constexpr double kLeastPercent = 0.5;
   const double least = query.min_percent >= 0 ? query.min_percent : kLeastPercent;
-  auto text = (*exporter)->write({(*data)->profile(), (*data)->metric(), (*data)->total(),
-                                  (*data)->kept_is_bound(), least, query.all,
-                                  &(*data)->source().loaded.runs});
+  auto text = (*exporter)->write(
+      {(*data)->profile(), (*data)->metric(), (*data)->total(), (*data)->kept_is_bound(), least,
+       query.all, &(*data)->source().loaded.runs, (*data)->source().loaded.has_sampled_times});
   if (!text) return plain(400, escape(text.error().line()));
   HttpResponse response{200, "application/octet-stream", std::move(*text), {}};
   response.headers.emplace_back(

@@ -58,6 +58,7 @@ std::shared_ptr<const Source> source_of(const report::Export& input) {
   loaded.runs = input.runs != nullptr ? *input.runs : input.profile;
   loaded.metric = input.metric.name;
   loaded.remarks = input.profile.warnings();
+  loaded.has_sampled_times = input.has_sampled_times;
   return make_source(std::move(loaded), 0);
 }
 

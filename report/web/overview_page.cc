@@ -187,7 +187,8 @@ std::string overview_body(const Page& page) {
   report::Look look;
   look.width = 0;
   std::string out = "<div class=facts>";
-  std::string facts = report::heading(page.data.source().loaded.runs, look);
+  std::string facts = report::heading(page.data.source().loaded.runs,
+                                      page.data.source().loaded.has_sampled_times, look);
   facts.erase(0, facts.find('\n') + 1);  // the title repeats the first line
   out += html_text(facts) + "</div>";
   out += "<div class=cards><section class=\"card wide\"><h2><a href=\"" + page.href("flame") +

@@ -44,6 +44,7 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
   request->normalize = query.normalize;
   request->code = code.get();
   request->moments = data.source().loaded.moments;
+  request->has_sampled_times = data.source().loaded.has_sampled_times;
   for (const std::string& remark : data.source().loaded.remarks) {
     request->warnings.push_back(escape(remark));
   }

@@ -65,6 +65,25 @@ TEST_F(ReportTest, TreeIsTheDefault) {
   EXPECT_TRUE(test::holds(out, "profiling cost 10 ns"));
 }
 
+TEST_F(ReportTest, TimesWithoutMuchOfTheRunAreDoubted) {
+  const std::string doubt =
+      "times of often called functions may be too small: --exact --runs 2, --times-from\n";
+  test::FileBuilder file;
+  file.charge("main work", {.cpu_ns = 300'000, .overhead_ns = 250'000});
+  file.write(path("sampled"));
+  EXPECT_FALSE(test::holds(text({"--width", "80", path("sampled")}), doubt)) << "nothing counted";
+  file.calls("main work", 12);
+  file.write(path("counted"));
+  EXPECT_TRUE(test::holds(text({"--width", "80", path("counted")}), doubt));
+  EXPECT_TRUE(test::holds(text({"--overview", "--width", "80", path("counted")}), doubt));
+  EXPECT_FALSE(test::holds(text({"--times-from", path("sampled"), path("counted")}), doubt));
+  test::FileBuilder cheap;
+  cheap.charge("main work", {.cpu_ns = 300'000, .overhead_ns = 150'000});
+  cheap.calls("main work", 12);
+  cheap.write(path("cheap"));
+  EXPECT_FALSE(test::holds(text({"--width", "80", path("cheap")}), doubt));
+}
+
 TEST_F(ReportTest, TheRestOfATitleIsNotTakenForArguments) {
   test::FileBuilder file;
   const auto heading = [&](std::string_view command) {
