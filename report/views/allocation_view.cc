@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/functions.h"
 #include "report/text/escape.h"
@@ -146,6 +147,44 @@ Table functions(const Request& request, std::vector<FunctionId>& named) {
   return table;
 }
 
+// How much of the allocated memory and of the peak rests on samples.
+struct Sampled {
+  std::uint64_t samples = 0;
+  double allocated = 0, peak = 0;  // bytes
+};
+
+Sampled sampled_part(const Profile& profile) {
+  Sampled part;
+  const Metric* samples = profile.find_metric(kSamples);
+  if (samples == nullptr || !samples->values) return part;
+  const Metric *allocated = profile.find_metric("allocated"), *peak = profile.find_metric("peak");
+  samples->values->each([&](std::size_t node, std::uint64_t count) {
+    if (count == 0) return;
+    part.samples += count;
+    if (allocated != nullptr) part.allocated += static_cast<double>(allocated->value(NodeId(node)));
+    if (peak != nullptr) part.peak += static_cast<double>(peak->value(NodeId(node)));
+  });
+  return part;
+}
+
+// What the peak is worth. The profile does not say how many samples were live then; each stands for
+// as many bytes as those of the whole run do. The peak is where an estimate was highest, which
+// chance decides, too: it is too high more often than too low.
+std::string peak_note(const Profile& profile, std::uint64_t peak) {
+  const Sampled part = sampled_part(profile);
+  if (part.peak == 0 || part.allocated == 0 || peak == 0) {
+    return "at peak: within 5 % of the most that was ever in use";
+  }
+  const double samples =
+      std::max(1.0, part.peak * static_cast<double>(part.samples) / part.allocated);
+  const double off_percent = 100 * part.peak / static_cast<double>(peak) / std::sqrt(samples);
+  return fmt::format(
+      "at peak: the highest estimate, from some {}: off by {:.0f} % by chance at any moment, so it "
+      "is "
+      "too high, many times with few samples (--memory-profile=exact counts each block)",
+      counted(static_cast<std::uint64_t>(samples + 0.5), "sample"), off_percent);
+}
+
 Result<Document> allocations(const Request& request) {
   Document document = request.document("allocations");
   std::vector<FunctionId> named;
@@ -166,7 +205,7 @@ Result<Document> allocations(const Request& request) {
         count(samples)));
   }
   if (request.profile().find_metric("peak") != nullptr) {
-    document.notes.push_back("at peak: within 5 % of the most that was ever in use");
+    document.notes.push_back(peak_note(request.profile(), total_of(request, "peak")));
   }
   document.notes.push_back(
       "contexts: --metric allocated, live, peak, leaked with any view (--metrics lists them)");

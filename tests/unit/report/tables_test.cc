@@ -2,13 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "analysis/costs.h"
+#include "profile/builder.h"
+#include "report/text/escape.h"
+#include "report/text/table.h"
 #include "tests/support/shown.h"
 #include "tests/support/text.h"
 
 namespace fbleprof::report {
 namespace {
 
+using namespace profile;
 using test::csv;
 using test::profile_of;
 
@@ -54,6 +60,34 @@ TEST(FunctionView, FilteredProfileSaysHowMuchWasKept) {
   const Request request{.costs = costs, .total = 1000, .runs = profile};
   EXPECT_EQ(kept_line(request),
             "kept 250 ns of 1.00 us cpu (25.0%); percentages are of what is kept");
+}
+
+// The greatest of many estimates is above what it estimates.
+TEST(AllocationView, SaysWhatThePeakIsWorth) {
+  const auto shown = [](std::uint64_t samples) {
+    ProfileBuilder builder;
+    const auto allocated = builder.add_metric("allocated", "bytes");
+    builder.add_metric("allocations", "count");
+    const auto peak = builder.add_metric("peak", "bytes");
+    const auto drawn = builder.add_metric("allocation-samples", "count");
+    const auto root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+    const auto a = builder.child(root, builder.named_function("a"));
+    builder.charge(a, allocated, 80'000'000);
+    builder.charge(a, peak, 400'000);
+    builder.charge(a, drawn, samples);
+    const Profile profile = builder.build();
+    const analysis::Costs costs(profile, *profile.find_metric("allocated"));
+    const Request request{.costs = costs, .runs = profile};
+    return render(*find_view("allocations")->show(request), Look());
+  };
+  EXPECT_TRUE(test::holds(shown(0), "at peak: within 5 % of the most that was ever in use\n"));
+  const std::string few = shown(800);
+  EXPECT_FALSE(test::holds(few, "within 5 %"));
+  EXPECT_TRUE(test::holds(few,
+                          "at peak: the highest estimate, from some 4 samples: off by 50 % by "
+                          "chance at any moment, so it is too high"))
+      << few;
+  EXPECT_TRUE(test::holds(shown(80'000), "from some 400 samples: off by 5 % by chance"));
 }
 
 TEST(PairView, CsvDistinguishesCallsFromTailCalls) {
