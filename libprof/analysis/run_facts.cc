@@ -43,6 +43,7 @@ RunFacts run_facts(const Profile& profile, ProcessId process) {
   for (std::size_t p = 0; p < profile.processes().size(); ++p) {
     if (process && process != ProcessId(p)) continue;
     add(facts.unrecorded_ns, profile.processes()[p].unrecorded_cpu_ns);
+    facts.is_imported |= profile.processes()[p].is_imported;
   }
   std::vector<bool> counted(profile.nodes().count());
   for (const Tree& tree : profile.trees()) {
@@ -66,7 +67,7 @@ RunFacts run_facts(const Profile& profile, ProcessId process) {
 }
 
 std::uint64_t reached_hz(const RunFacts& facts) {
-  if (facts.cpu_ns == 0) return 0;
+  if (facts.cpu_ns == 0 || facts.is_imported) return 0;
   const std::uint64_t by_signals = facts.samples - std::min(facts.samples, facts.charged_ends);
   return static_cast<std::uint64_t>(
       static_cast<double>(by_signals) * 1e9 / static_cast<double>(facts.cpu_ns) + 0.5);

@@ -20,6 +20,11 @@ struct RunFacts {
   std::uint64_t threads_left_out = 0;  // by the user's filter
   std::uint64_t lost_calls = 0, deep_calls = 0, unmatched = 0;
   std::uint64_t hooked_threads = 0;
+  // Some of it is another tool's, or an export: its samples and its cost need not be those of its
+  // CPU time, which may be only the part that was exported.
+  bool is_imported = false;
+  // Whether the overhead is a part of the CPU time.
+  bool knows_cost() const { return !is_imported && overhead_ns <= cpu_ns && cpu_ns != 0; }
 };
 
 // The total of a metric in a tree, also in one without nodes; 0 if the metric is null.
@@ -30,7 +35,7 @@ std::uint64_t node_count_of(const profile::Tree& tree);
 // Of one process; of all of them with ProcessId::none().
 RunFacts run_facts(const profile::Profile& profile, profile::ProcessId process);
 
-// Samples taken per second of CPU time; 0 = none.
+// Samples taken per second of CPU time; 0 = none, or not known.
 std::uint64_t reached_hz(const RunFacts& facts);
 
 }  // namespace fbleprof::analysis

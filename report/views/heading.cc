@@ -26,7 +26,6 @@ std::string rate_text(const Profile& profile, const RunFacts& run) {
   std::uint64_t asked = 0;
   bool is_by_timer = false;
   for (const Process& process : profile.processes()) {
-    if (process.is_imported) return {};
     asked = std::max<std::uint64_t>(asked, process.rate_hz);
     is_by_timer |= process.source == SampleSource::kCpuTimer;
   }
@@ -56,7 +55,7 @@ std::string elapsed_text(const Process& process) {
 // Where hooks cost little, that is less than chance.
 bool may_lack_time(const RunFacts& run) {
   constexpr std::uint64_t kMuchPercent = 40;
-  return run.calls != 0 && run.cpu_ns != 0 && run.overhead_ns > run.cpu_ns / 100 * kMuchPercent;
+  return run.calls != 0 && run.knows_cost() && run.overhead_ns > run.cpu_ns / 100 * kMuchPercent;
 }
 
 }  // namespace
@@ -98,13 +97,13 @@ std::string heading(const Profile& profile, bool has_sampled_times, const Look& 
   }
   if (run.cpu_ns != 0) add(time_text(run.cpu_ns) + " CPU");
   if (run.samples != 0) {
-    add(fmt::format("{}, {} per second of CPU time", counted(run.samples, "sample"),
-                    reached_hz(run)) +
-        rate_text(profile, run));
+    const std::uint64_t hz = reached_hz(run);
+    add(counted(run.samples, "sample") +
+        (hz != 0 ? fmt::format(", {} per second of CPU time", hz) + rate_text(profile, run) : ""));
   }
   if (run.calls != 0) add(counted(run.calls, "call"));
   if (run.threads > 1) add(count(run.threads) + " threads");
-  if (run.overhead_ns != 0) {
+  if (run.overhead_ns != 0 && run.knows_cost()) {
     add(fmt::format("profiling cost {} ({}), taken off", time_text(run.overhead_ns),
                     percent(run.overhead_ns, run.cpu_ns)));
   }

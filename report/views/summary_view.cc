@@ -99,14 +99,17 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
            ? "CPU timers: the kernel delivers at most one per kernel tick"
            : "nowhere: hooks only");
   number("rate_asked_hz", "rate requested", process.rate_hz, fmt::format("{} Hz", process.rate_hz));
-  number("rate_reached_hz", "rate reached", hz, fmt::format("{} Hz of CPU time", hz));
+  number("rate_reached_hz", "rate reached", hz, fmt::format("{} Hz of CPU time", hz),
+         process.is_imported);
   number("samples", "samples", run.samples);
   number("samples_dropped", "signals put off", run.dropped,
          fmt::format("{} (the next sample charged their time)", count(run.dropped)), true);
   number("cpu_ns", "CPU time", run.cpu_ns, time_text(run.cpu_ns));
   number("overhead_ns", "profiling cost", run.overhead_ns,
-         fmt::format("{} ({} of CPU time; not in the figures)", time_text(run.overhead_ns),
-                     percent(run.overhead_ns, run.cpu_ns)));
+         run.knows_cost()
+             ? fmt::format("{} ({} of CPU time; not in the figures)", time_text(run.overhead_ns),
+                           percent(run.overhead_ns, run.cpu_ns))
+             : fmt::format("{}, not in the figures", time_text(run.overhead_ns)));
   number("process_cpu_ns", "CPU of process", process.process_cpu_ns,
          fmt::format("{} as the kernel counts it", time_text(process.process_cpu_ns)), true);
   number("unrecorded_cpu_ns", "not sampled", process.unrecorded_cpu_ns,

@@ -47,6 +47,7 @@ Result<Document> threads(const Request& request) {
     RunFacts own;
     own.samples = thread.samples;
     own.cpu_ns = thread.cpu_ns;
+    own.is_imported = thread.process && profile.processes()[thread.process.index()].is_imported;
     Cell end = number_cell(thread.end_ns);
     if ((thread.flags & format::kThreadRunning) != 0) {
       const bool live = thread.process &&

@@ -5,6 +5,7 @@
 #include <rapidjson/document.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/support/file_builder.h"
 #include "tests/support/text.h"
@@ -82,6 +83,28 @@ TEST_F(ReportTest, TimesWithoutMuchOfTheRunAreDoubted) {
   cheap.calls("main work", 12);
   cheap.write(path("cheap"));
   EXPECT_FALSE(test::holds(text({"--width", "80", path("cheap")}), doubt));
+}
+
+// An export holds the time of the program alone, and the cost that was taken off it.
+TEST_F(ReportTest, RateAndCostOfAnImportAreNotToldAsShares) {
+  test::FileBuilder file;
+  file.charge("main work", {.cpu_ns = 300'000, .samples = 200, .overhead_ns = 600'000});
+  file.calls("main work", 12);
+  file.write(path("recorded"));
+  const std::string recorded = text({path("recorded")});
+  EXPECT_TRUE(test::holds(recorded, "per second of CPU time")) << recorded;
+  EXPECT_TRUE(test::holds(recorded, "profiling cost 600 us (66.7%), taken off"));
+  for (const char* format : {"pprof", "speedscope"}) {
+    std::ofstream(path(format), std::ios::binary)
+        << text({"--export", format, "-o", "", path("recorded")});
+    const std::string out = text({path(format)});
+    EXPECT_TRUE(test::holds(out, "[imported from ")) << out;
+    EXPECT_FALSE(test::holds(out, "per second")) << out;
+    EXPECT_FALSE(test::holds(out, "profiling cost")) << out;
+    EXPECT_FALSE(test::holds(text({"--summary", path(format)}), "%")) << format;
+    EXPECT_TRUE(test::holds(text({"--summary", "--format", "json", path(format)}),
+                            "\"rate_reached_hz\":0"));
+  }
 }
 
 TEST_F(ReportTest, TheRestOfATitleIsNotTakenForArguments) {
