@@ -76,7 +76,8 @@ std::string text_of(const Document& document, const Look& look) {
   const Measure measure = document.measure.value_or(Measure());
   std::string out;
   for (const Table& table : document.tables) {
-    out += (out.empty() ? "" : "\n") + text_of(table, look, document.names, measure);
+    const std::string text = text_of(table, look, document.names, measure);
+    if (!text.empty()) out += (out.empty() ? "" : "\n") + text;
   }
   for (const std::string& note : document.notes) out += paint(look, Ink::kDim, note) + "\n";
   return out;

@@ -85,6 +85,8 @@ Ink ink_of(const Cell& cell, Kind kind, const Measure& measure) {
   return heat(percent_of(*cell.number, measure.kept));
 }
 
+constexpr std::size_t kLeastColumns = 12;  // of names, however narrow the screen
+
 // A text table: its columns in people's order, and their texts.
 class TextTable {
  public:
@@ -105,10 +107,12 @@ class TextTable {
 
   std::string write() const {
     std::string out;
-    if (!table_.title.empty()) out += paint(look_, Ink::kBold, table_.title) + "\n";
-    put_line(
-        out, [&](std::size_t i) { return table_.columns[shown_[i]].title; },
-        [](std::size_t) { return Ink::kDim; });
+    if (!rows_.empty()) {
+      if (!table_.title.empty()) out += paint(look_, Ink::kBold, table_.title) + "\n";
+      put_line(
+          out, [&](std::size_t i) { return table_.columns[shown_[i]].title; },
+          [](std::size_t) { return Ink::kDim; });
+    }
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       put_line(
           out, [&](std::size_t i) { return texts_[i][r]; },
@@ -140,28 +144,66 @@ class TextTable {
 
   // Names get the width that other columns leave; so does the last column, if it is other text.
   void fit_names(const Names& names) {
-    std::size_t others = 0, flexible = shown_.size();
+    std::vector<std::size_t> flexible;
     for (std::size_t i = 0; i < shown_.size(); ++i) {
-      if (table_.columns[shown_[i]].is_text()) flexible = i;
+      const bool is_last_text = table_.columns[shown_[i]].is_text() && i + 1 == shown_.size();
+      if (is_name(i) || is_last_text) flexible.push_back(i);
     }
-    for (std::size_t i = 0; i < shown_.size(); ++i) {
-      if (i != flexible) others += widths_[i] + 2;
-    }
-    const std::size_t left = look_.width > others + 12 ? look_.width - others : 12;
-    for (std::size_t i = 0; i < shown_.size(); ++i) {
-      const std::size_t room = look_.width == 0 ? 0 : left;
-      if (table_.columns[shown_[i]].kind == Kind::kName) {
-        std::vector<Pieces> lines;
-        for (const auto& row : rows_) {
-          const Cell& cell = row[shown_[i]];
-          lines.push_back(cell.shown ? Pieces{{*cell.shown, {}}} : cell.parts);
+    const std::size_t left = width_left(flexible);
+    // Several share it: for that, each must say how much it could use.
+    std::vector<std::size_t> rooms(shown_.size(), left);
+    if (flexible.size() > 1 && look_.width != 0) {
+      for (const std::size_t i : flexible) {
+        rooms[i] = widths_[i];
+        if (!is_name(i)) continue;
+        for (const std::string& text : names.fit(lines_of(i), 0)) {
+          rooms[i] = std::max(rooms[i], width_of(text));
         }
-        texts_[i] = names.fit(lines, room);
+      }
+      share(flexible, left, rooms);
+    }
+    for (const std::size_t i : flexible) {
+      const std::size_t room = look_.width == 0 ? 0 : rooms[i];
+      if (is_name(i)) {
+        texts_[i] = names.fit(lines_of(i), room);
         for (const std::string& text : texts_[i]) widths_[i] = std::max(widths_[i], width_of(text));
-      } else if (i == flexible && room != 0) {
+      } else if (room != 0) {
         for (std::string& text : texts_[i]) text = cut(text, room);
         widths_[i] = std::min(widths_[i], room);
       }
+    }
+  }
+
+  bool is_name(std::size_t i) const { return table_.columns[shown_[i]].kind == Kind::kName; }
+
+  std::vector<Pieces> lines_of(std::size_t i) const {
+    std::vector<Pieces> lines;
+    for (const auto& row : rows_) {
+      const Cell& cell = row[shown_[i]];
+      lines.push_back(cell.shown ? Pieces{{*cell.shown, {}}} : cell.parts);
+    }
+    return lines;
+  }
+
+  // Without the columns `flexible`, and the blanks between all columns.
+  std::size_t width_left(const std::vector<std::size_t>& flexible) const {
+    const std::size_t least = kLeastColumns * std::max<std::size_t>(1, flexible.size());
+    std::size_t others = shown_.empty() ? 0 : 2 * (shown_.size() - 1);
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      if (std::find(flexible.begin(), flexible.end(), i) == flexible.end()) others += widths_[i];
+    }
+    return look_.width > others + least ? look_.width - others : least;
+  }
+
+  // Those that need less than an equal share get what they need, and leave the rest to the others.
+  static void share(std::vector<std::size_t> columns, std::size_t left,
+                    std::vector<std::size_t>& rooms) {
+    std::stable_sort(columns.begin(), columns.end(),
+                     [&](std::size_t a, std::size_t b) { return rooms[a] < rooms[b]; });
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      std::size_t& room = rooms[columns[i]];
+      room = std::min(room, left / (columns.size() - i));
+      left -= room;
     }
   }
 

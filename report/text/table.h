@@ -91,7 +91,8 @@ struct Table {
   std::function<std::vector<Cell>(std::size_t)> make_;
 };
 
-// The last text column takes the width left and is shortened to it.
+// Columns of names, and the last column of text, share the width left and are shortened to it.
+// Without rows, only the notes.
 std::string text_of(const Table& table, const Look& look, const Names& names,
                     const Measure& measure);
 std::string csv_of(const Table& table, const Names& names);

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "names/shorten.h"
 #include "report/text/quantity.h"
 #include "report/views/distribution.h"
 #include "report/views/phrases.h"
@@ -196,6 +197,20 @@ Cell path_cell(const Key& key, const std::string& behind) {
   return name_cell(std::move(pieces), {});
 }
 
+// Who held a lock, or woke, and its callers: names of some of them must fit the column.
+Cell other_cell(const Look& look, const std::string& other) {
+  if (look.width == 0 || look.format != Format::kText) return text_cell(other);
+  constexpr std::string_view kCaller = " ← ";
+  std::string text;
+  for (std::size_t at = 0; at <= other.size();) {
+    const std::size_t end = std::min(other.find(kCaller, at), other.size());
+    if (at != 0) text += kCaller;
+    text += names::shorten(std::string_view(other).substr(at, end - at), look.width / 4);
+    at = end + kCaller.size();
+  }
+  return text_cell(text);
+}
+
 Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>& named) {
   const Profile& profile = request.profile();
   Table table;
@@ -245,8 +260,8 @@ Table pairs(const Request& request, By by, std::vector<FunctionId>& named) {
   table.columns = call_columns(Kind::kName);
   table.columns.insert(table.columns.end(), {{"", "lengths", Kind::kText},
                                              {"", "caller → call", Kind::kName},
-                                             by_holder ? Column{"holder", "held by", Kind::kText}
-                                                       : Column{"waker", "woken by", Kind::kText},
+                                             by_holder ? Column{"holder", "held by", Kind::kName}
+                                                       : Column{"waker", "woken by", Kind::kName},
                                              {"", "place", Kind::kText}});
   const std::vector<const Metric*> classes = wait_classes(profile);
   for (const Metric* metric : classes) {
@@ -264,7 +279,7 @@ Table pairs(const Request& request, By by, std::vector<FunctionId>& named) {
     std::vector<Cell> cells = call_cells(request, row);
     cells.push_back(text_cell(bars(row)));
     cells.push_back(path_cell(key, ""));
-    cells.push_back(text_cell(key.other));
+    cells.push_back(other_cell(request.look, key.other));
     cells.push_back(text_cell(place_of(profile, key.site)));
     for (std::size_t i = 0; i < classes.size(); ++i) {
       cells.push_back(number_cell(row.classes[i]));

@@ -90,6 +90,31 @@ TEST(AllocationView, SaysWhatThePeakIsWorth) {
   EXPECT_TRUE(test::holds(shown(80'000), "from some 400 samples: off by 5 % by chance"));
 }
 
+TEST(Tables, ColumnsOfNamesShareTheWidth) {
+  Table table;
+  table.title = "Names";
+  table.columns = {{"", "first", Column::Kind::kName},
+                   {"", "second", Column::Kind::kName},
+                   {"", "place", Column::Kind::kText},
+                   {"", "number", Column::Kind::kCount}};
+  Look look;
+  look.width = 60;
+  const Profile profile = profile_of("main = 1\n");
+  const Names names(profile);
+  EXPECT_EQ(text_of(table, look, names, {}), "") << "no rows, no titles";
+  table.add({text_cell(std::string(40, 'a')), text_cell(std::string(200, 'b')),
+             text_cell("short.c:1"), number_cell(7)});
+  table.add({text_cell("x"), text_cell("y"), text_cell("other.c:2"), number_cell(8)});
+  const std::string out = text_of(table, look, names, {});
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 60u) << out;
+  EXPECT_TRUE(test::holds(out, "aaaaaaaaaaaaa")) << out;
+  EXPECT_TRUE(test::holds(out, "bbbbbbbbbbbbb")) << out;
+  EXPECT_TRUE(test::holds(out, "short.c:1\n")) << out;
+  look.width = 0;
+  EXPECT_TRUE(test::holds(text_of(table, look, names, {}), std::string(200, 'b')));
+}
+
 TEST(PairView, CsvDistinguishesCallsFromTailCalls) {
   EXPECT_EQ(shown("edges", csv()),
             "caller,callee,calls,cost,kind,cost_is_bound,by_tail_call,sampled\n"
