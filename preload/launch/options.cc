@@ -279,7 +279,13 @@ bool is_allocations(const std::string& text) {
   return (rest.empty() || rest == ",mmap") &&
          (is_one_of(mode, {"hooks", "sample", "exact", "off"}) || is_bytes(mode, 2));
 }
-bool is_name(const std::string& text) { return !text.empty(); }
+// As the recorder expands it, which keeps a % with another letter as it is.
+bool is_output(const std::string& text) {
+  for (std::size_t at = text.find('%'); at < text.size(); at = text.find('%', at + 2)) {
+    if (at + 1 < text.size() && std::strchr("pehtr%", text[at + 1]) == nullptr) return false;
+  }
+  return !text.empty();
+}
 // The recorder keeps as much of a list.
 bool is_list(const std::string& text) { return !text.empty() && text.size() < 1024; }
 bool is_time(const std::string& text) { return read_time(text).has_value(); }
@@ -298,7 +304,8 @@ struct Valued {
   const char* expected;
 };
 constexpr Valued kValued[] = {
-    {"out", "FBLEPROF_OUT", is_name, "the name of a file"},
+    {"out", "FBLEPROF_OUT", is_output,
+     "the name of a file, in which a % stands before p, e, h, t or r, or is written %%"},
     {"rate", "FBLEPROF_RATE", is_rate, "1 to 20000 (Hz)"},
     {"clock", "FBLEPROF_CLOCK", is_clock, format::kClockNames},
     {"compact", "FBLEPROF_COMPACT", is_rule, "pair, suffix or none"},

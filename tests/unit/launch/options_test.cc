@@ -31,6 +31,16 @@ TEST(Request, OptionsBecomeVariables) {
   EXPECT_EQ(request.command, Words{"prog"});
 }
 
+TEST(Request, OutputNamesHaveOnlyPlaceholdersThatAreKnown) {
+  for (const char* name : {"x", "/tmp/%e.%p", "%h%t%r", "100%%", "%%q", "100%"}) {
+    EXPECT_EQ(read_request({"-o", name, "prog"}).error, "") << name;
+  }
+  for (const char* name : {"%q.out", "a.%p.%d", "%%%q", ""}) {
+    EXPECT_TRUE(test::holds(read_request({"-o", name, "prog"}).error, ": expected the name of a "))
+        << name;
+  }
+}
+
 TEST(Request, TheModeOfAMemoryProfileStandsBehindAnEqualsSign) {
   const auto mode = [](const char* option) {
     const Request request = read_request({option, "prog"});
