@@ -14,6 +14,16 @@ using List = Listed::List;
 
 constexpr std::size_t kMostListed = 200;
 
+// Options of the command line that have another name in an address.
+struct Renamed {
+  std::string_view option, parameter;
+};
+constexpr Renamed kOptions[] = {{"select", "sel"},
+                                {"exclude", "exc"},
+                                {"top", "n"},
+                                {"diff", "base"},
+                                {"window", "from and to"}};
+
 std::optional<List> list_named(std::string_view parameter) {
   for (const List list : {List::kSelect, List::kExclude, List::kFold, List::kKeep}) {
     if (parameter_of(list) == parameter) return list;
@@ -146,8 +156,14 @@ Result<Query> parse_query(const Target& target) {
     } else if (name == "format") {
       if (value != "json" && value != "html") return bad(name, value, "json or html");
       query.json = value == "json";
+    } else if (name != "token") {  // access.h reads it
+      // A list or a limit that is not applied would show the wrong figures.
+      const auto* known = std::find_if(std::begin(kOptions), std::end(kOptions),
+                                       [&](const auto& each) { return each.option == name; });
+      return Error{"", std::nullopt, fmt::format("there is no parameter {}", name),
+                   known != std::end(kOptions) ? fmt::format("it is called {}", known->parameter)
+                                               : "docs/PAGE.md lists them"};
     }
-    // Unknown parameters may come from a newer page: its links still work here.
   }
   return query;
 }

@@ -234,7 +234,7 @@ TEST_F(Pages, EveryParameterOfAnAddressIsTaken) {
   EXPECT_TRUE(holds(ask("/self?sort=nosuch").body, "sort=nosuch: /self has no such order"));
   EXPECT_TRUE(holds(page("/summary?sel=work&metric=cpu&from=loaded&base=" + path("two")),
                     "<code id=command>fble-prof-report --summary " + path("one") + "</code>"));
-  EXPECT_TRUE(holds(page("/self?newer=parameter&format=html"), "<title>"));
+  EXPECT_TRUE(holds(page("/tree?select=nosuch", 400), "there is no parameter select"));
   EXPECT_TRUE(holds(page("/cliques/nothing", 200) + page("/cliques?all=1"), "step0"));
   EXPECT_TRUE(holds(page("/?q=x"), "<title>"));
   std::string many = "/self?sel=0";

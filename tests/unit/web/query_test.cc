@@ -52,6 +52,17 @@ TEST(Address, RefusesWhatIsNoNumber) {
   }
 }
 
+TEST(Address, RefusesParametersThatItDoesNotKnow) {
+  const auto refusal = [](std::string_view address) {
+    const auto query = parse_query(*parse_target(address));
+    return query.ok() ? "" : query.error().line();
+  };
+  EXPECT_EQ(refusal("/tree?select=a"), "there is no parameter select: it is called sel");
+  EXPECT_EQ(refusal("/self?sel=a&newer=1"), "there is no parameter newer: docs/PAGE.md lists them");
+  EXPECT_EQ(refusal("/self?=1"), "there is no parameter : docs/PAGE.md lists them");
+  EXPECT_EQ(refusal("/self?token=abc&value=x&q=y"), "");
+}
+
 TEST(Address, OtherPagesKeepTheListsAndNotTheRest) {
   const Query other = query_of("/tree?sel=a&at=12&sort=self&metric=calls").to_page("self");
   EXPECT_EQ(url_of(other), "/self?sel=a&metric=calls");
