@@ -112,6 +112,11 @@ Error no_such_metric(const profile::Profile& profile, const std::string& wanted)
                std::move(remedy)};
 }
 
+std::string cost_title(const profile::Metric& metric) {
+  if (metric.unit == "ns") return "time";
+  return metric.role == profile::Role::kCalls ? "all calls" : metric.name;
+}
+
 std::string kept_line(const Request& request) {
   const std::uint64_t kept = request.costs.total();
   const std::string metric = escape(request.metric().name);

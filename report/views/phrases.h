@@ -58,6 +58,9 @@ class CallCells {
 // Names the metrics that have values, as remedy.
 Error no_such_metric(const profile::Profile& profile, const std::string& wanted);
 
+// The title of a tree's column of costs. Beside it is one of calls, which are the context's own.
+std::string cost_title(const profile::Metric& metric);
+
 // "kept 1.2 s of 3.4 s (35%)", or the basis of percentages. One line, without its end.
 std::string kept_line(const Request& request);
 

@@ -117,10 +117,9 @@ class TreeText {
   }
 
   void header() {
-    const std::string titles =
-        pad_left("total", 6) + "  " + pad_left("self", 6) + "  " +
-        pad_left(request_.metric().unit == "ns" ? "time" : escape(request_.metric().name), 9) +
-        "  " + pad_left("calls", 13) + "  context";
+    const std::string titles = pad_left("total", 6) + "  " + pad_left("self", 6) + "  " +
+                               pad_left(escape(cost_title(request_.metric())), 9) + "  " +
+                               pad_left("calls", 13) + "  context";
     out_ += paint(look_, Ink::kDim, titles) + "\n";
   }
 

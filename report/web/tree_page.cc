@@ -6,6 +6,7 @@
 
 #include "analysis/visible_tree.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/web/bodies.h"
 #include "report/web/comparison.h"
 #include "report/web/document_html.h"
@@ -39,7 +40,7 @@ class TreeHtml {
     std::string out =
         "<div class=scroll><table class=\"data tree\"><thead><tr><th scope=col class=num>total"
         "<th scope=col class=num>self<th scope=col class=num>";
-    out += page_.data.metric().unit == "ns" ? "time" : html_text(page_.data.metric().name);
+    out += html_text(report::cost_title(page_.data.metric()));
     if (compares_) out += "<th scope=col class=num>change";
     out += "<th scope=col class=num>calls<th scope=col class=text>context</tr></thead><tbody>";
     if (nodes_.empty()) return out + "</tbody></table></div>";

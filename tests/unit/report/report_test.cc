@@ -107,6 +107,11 @@ TEST_F(ReportTest, RateAndCostOfAnImportAreNotToldAsShares) {
   }
 }
 
+TEST_F(ReportTest, TheTreeOfCallsHasNoTwoColumnsOfOneName) {
+  EXPECT_TRUE(test::holds(text({"--metric", "calls", "%1"}),
+                          " total    self  all calls          calls  context"));
+}
+
 TEST_F(ReportTest, TheRestOfATitleIsNotTakenForArguments) {
   test::FileBuilder file;
   const auto heading = [&](std::string_view command) {
