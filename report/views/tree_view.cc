@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/run_facts.h"
 #include "analysis/sampled.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -28,6 +29,8 @@ using analysis::EdgesByNode;
 using Kind = Column::Kind;
 
 namespace {
+
+constexpr std::uint64_t kFewSamples = 10;  // no share of the time is known from less
 
 constexpr std::size_t kFigureColumns = 6 + 2 + 6 + 2 + 9 + 2 + 13 + 2;
 constexpr std::size_t kNameColumns = 24;         // least width of a name at the deepest level
@@ -432,6 +435,15 @@ class TreeText {
          Ink::kPlain, "↻ " + name(nodes_.function[to.index()], rest) + where, false);
   }
 
+  // Of a short run that counted calls: the time is all in one place or two, by chance.
+  bool rests_on_few_samples() const {
+    const profile::Role role = request_.metric().role;
+    if (role != Role::kCpuTime && role != Role::kWallTime) return false;
+    const analysis::RunFacts run = analysis::run_facts(request_.runs, ProcessId());
+    return !look_.all && !request_.has_sampled_times && !request_.runs.processes().empty() &&
+           !run.is_imported && run.cpu_ns != 0 && run.calls != 0 && run.samples < kFewSamples;
+  }
+
   void footer() {
     std::vector<std::string> parts;
     if (hidden_contexts_ != 0 && kept_ == 0) {
@@ -457,6 +469,7 @@ class TreeText {
     if (any_some_shown_) text += fmt::format(".  {}", kSomeCallsNote);
     if (any_by_frame_pointer_shown_) text += ".  ~: its callers were found by its frame pointer";
     if (!parts.empty()) text += fmt::format(".  Hidden: {}", fmt::join(parts, ", "));
+    if (rests_on_few_samples()) text += ".  Few samples: --metric calls or --all";
     // Wrapped at blanks to fit the width.
     while (look_.width > 20 && width_of(text) > look_.width) {
       std::size_t at = text.rfind(' ', look_.width);

@@ -107,6 +107,21 @@ TEST_F(ReportTest, RateAndCostOfAnImportAreNotToldAsShares) {
   }
 }
 
+TEST_F(ReportTest, FewSamplesBesideCallsAreTold) {
+  const std::string advice = "Few samples: --metric calls or --all";
+  EXPECT_TRUE(test::holds(text({"%1"}), advice));
+  EXPECT_FALSE(test::holds(text({"--all", "%1"}), advice));
+  EXPECT_FALSE(test::holds(text({"--metric", "calls", "%1"}), advice));
+  test::FileBuilder file;
+  file.charge("main", {.cpu_ns = 10});
+  file.write(path("sampled"));
+  EXPECT_FALSE(test::holds(text({path("sampled")}), advice)) << "nothing was counted";
+  file.charge("main", {.cpu_ns = 10, .samples = 9});
+  file.calls("main", 1);
+  file.write(path("longer"));
+  EXPECT_FALSE(test::holds(text({path("longer")}), advice));
+}
+
 TEST_F(ReportTest, TheTreeOfCallsHasNoTwoColumnsOfOneName) {
   EXPECT_TRUE(test::holds(text({"--metric", "calls", "%1"}),
                           " total    self  all calls          calls  context"));
