@@ -139,7 +139,12 @@ int open_file(const std::string& path) {
 }
 
 Result<Header> read_header(const std::string& path, int fd) {
-  if (fd < 0) return error_of(path, std::strerror(errno));
+  if (fd < 0) {
+    const char* remedy =
+        errno == ENOENT ? "name the profile that the program writes; fble-prof attach says which"
+                        : "";
+    return error_of(path, std::strerror(errno), remedy);
+  }
   struct stat status {};
   Header header{};
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||

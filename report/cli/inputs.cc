@@ -54,7 +54,10 @@ class Source {
       return Error{name,
                    {},
                    fmt::format("cannot open: {}", std::strerror(error)),
-                   error == ENOENT ? "run the program first: fble-prof ./prog" : ""};
+                   error == ENOENT
+                       ? "run the program first: fble-prof ./prog; if --out or attach named "
+                         "another file, name that"
+                       : ""};
     }
     Source source(name, fd, true);
     struct stat status;

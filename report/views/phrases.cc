@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/run_facts.h"
 #include "analysis/sampled.h"
 #include "format/format.h"
 #include "plan/plan.h"
@@ -117,11 +118,27 @@ std::string cost_title(const profile::Metric& metric) {
   return metric.role == profile::Role::kCalls ? "all calls" : metric.name;
 }
 
+namespace {
+
+// No thread computed while it was recorded by this clock.
+bool slept(const Request& request) {
+  if (request.metric().role != profile::Role::kCpuTime || request.total != 0) return false;
+  const std::vector<profile::Process>& processes = request.runs.processes();
+  const analysis::RunFacts run = analysis::run_facts(request.runs, profile::ProcessId());
+  return !processes.empty() && run.cpu_ns == 0 && run.calls == 0 &&
+         std::all_of(processes.begin(), processes.end(), [](const profile::Process& process) {
+           return !process.is_imported && process.clock == profile::Clock::kCpu;
+         });
+}
+
+}  // namespace
+
 std::string kept_line(const Request& request) {
   const std::uint64_t kept = request.costs.total();
   const std::string metric = escape(request.metric().name);
   if (kept == request.total && !request.kept_is_bound) {
-    return fmt::format("{} {} in all", metric, request.amount(request.total));
+    return fmt::format("{} {} in all{}", metric, request.amount(request.total),
+                       slept(request) ? ": it slept; --clock=wall records waits" : "");
   }
   return fmt::format("kept {}{} of {} {} ({}); percentages are of what is kept",
                      request.kept_is_bound ? "about " : "", request.amount(kept),

@@ -108,6 +108,8 @@ class Program {
 
 TEST_F(RunningProfileTest, WhatIsNoProfileIsRefused) {
   EXPECT_EQ(fault_of(path_of("none")), "No such file or directory");
+  EXPECT_EQ(RunningProfile::open(path_of("none")).error().remedy,
+            "name the profile that the program writes; fble-prof attach says which");
   ASSERT_EQ(mkfifo(path_of("fifo").c_str(), 0600), 0);
   EXPECT_EQ(fault_of(path_of("fifo")), "is not a profile");
   std::ofstream(path_of("short")) << "FBLEPROF";

@@ -122,6 +122,18 @@ TEST_F(ReportTest, FewSamplesBesideCallsAreTold) {
   EXPECT_FALSE(test::holds(text({path("longer")}), advice));
 }
 
+TEST_F(ReportTest, AProgramThatSleptPointsToTheOtherClock) {
+  const std::string advice = "cpu 0 in all: it slept; --clock=wall records waits";
+  test::FileBuilder file;
+  file.thread("main", 1);
+  file.write(path("asleep"));
+  EXPECT_TRUE(test::holds(text({path("asleep")}), advice)) << text({path("asleep")});
+  file.header().clock = format::Clock::kWall;
+  file.write(path("asleep"));
+  EXPECT_FALSE(test::holds(text({path("asleep")}), "it slept"));
+  EXPECT_FALSE(test::holds(text({"--select", "work", "--exclude", "work", "%1"}), "it slept"));
+}
+
 TEST_F(ReportTest, TheTreeOfCallsHasNoTwoColumnsOfOneName) {
   EXPECT_TRUE(test::holds(text({"--metric", "calls", "%1"}),
                           " total    self  all calls          calls  context"));
