@@ -539,7 +539,8 @@ class Reader {
     return Error{
         image_.name(), damage_.first_offset,
         fmt::format("damaged: {}{}; {} nodes in {} threads could be read", damage_.first_what,
-                    damage_.other > 1 ? fmt::format(" and {} more faults", damage_.other - 1)
+                    damage_.other > 1 ? fmt::format(" and {} more fault{}", damage_.other - 1,
+                                                    damage_.other == 2 ? "" : "s")
                                       : std::string(),
                     node_count, profile_trees_.size()),
         "figures may be wrong"}

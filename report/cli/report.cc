@@ -340,6 +340,14 @@ void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string
 // functions.
 constexpr double kMovedOfOneProgram = 0.2;
 
+// A few of the names, and how many more there are.
+std::string first_of(const std::set<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  const auto end = std::next(names.begin(), std::min<std::ptrdiff_t>(kShown, std::ssize(names)));
+  const std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+  return names.size() > kShown ? fmt::format("{} and {} more", text, names.size() - kShown) : text;
+}
+
 // If the sampled run has no times, the counted run's are used.
 Result<Loaded> load_without_own_times(const Options& options, const Needs& needs,
                                       Progress& progress) {
@@ -467,8 +475,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     if (has_unnamed) break;
     if (names.contains(metric_name) || names.empty()) continue;
     skipped.push_back(fmt::format("{}: holds no {} but {}: it counts for nothing here",
-                                  escape(file), escape(metric_name),
-                                  escape(fmt::format("{}", fmt::join(names, ", ")))));
+                                  escape(file), escape(metric_name), escape(first_of(names))));
   }
   // Threads and processes before merging, which removes the distinction.
   loaded.runs = transform::outline(profile);

@@ -70,7 +70,7 @@ std::string heading(const Profile& profile, bool has_sampled_times, const Look& 
     const Process& process = profile.processes()[0];
     const std::string facts =
         process.is_imported ? fmt::format("imported from {}", escape(profile.text(process.file)))
-                            : fmt::format("{}, {}", process.pid, state_name(process.state));
+                            : fmt::format("{}, {}", process.pid, end_text(process));
     put(Ink::kBold, fmt::format("{}  [{}]", command_text(profile, process), facts));
   } else {
     put(Ink::kBold, fmt::format("{} profiles", profile.processes().size()));

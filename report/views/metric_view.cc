@@ -31,7 +31,7 @@ const char* name_of(profile::Role role) {
     case Role::kVirtualTime:
       return "virtual time";
     case Role::kEvent:
-      return "events";
+      return "how often";
     case Role::kLevel:
       return "level";
     case Role::kWaits:
@@ -41,10 +41,11 @@ const char* name_of(profile::Role role) {
     case Role::kWaitClass:
       return "waits of one length";
     case Role::kEventWait:
+      return "waits for a next event";
     case Role::kPeerWait:
-      return "waits of one kind";
+      return "waits for another thread or process";
     case Role::kCausedWait:
-      return "waits of others";
+      return "how long others waited for this";
     case Role::kReadyTime:
       return "time ready to run";
   }

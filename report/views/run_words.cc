@@ -1,6 +1,8 @@
 #include "report/views/run_words.h"
 
 #include <algorithm>
+#include <csignal>
+#include <utility>
 
 #include "report/text/escape.h"
 
@@ -24,6 +26,21 @@ std::string state_name(ProcessState state) {
       return "killed";
   }
   return "unknown";
+}
+
+std::string end_text(const Process& process) {
+  if (process.state != ProcessState::kFatal) return state_name(process.state);
+  constexpr std::pair<int, const char*> kSignals[] = {
+      {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},   {SIGTRAP, "TRAP"},
+      {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},   {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},
+      {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"}, {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
+      {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGPROF, "PROF"}, {SIGSYS, "SYS"}};
+  for (const auto& [number, name] : kSignals) {
+    if (process.end_code == static_cast<std::uint32_t>(number)) {
+      return std::string("ended by SIG") + name;
+    }
+  }
+  return "ended by signal " + std::to_string(process.end_code);
 }
 
 std::string clock_name(Clock clock) {

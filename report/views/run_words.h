@@ -9,6 +9,8 @@ namespace fbleprof::report {
 
 // "live", "ended", "replaced", "fatal", "killed", "unknown".
 std::string state_name(profile::ProcessState state);
+// The same for people, with the signal that ended it.
+std::string end_text(const profile::Process& process);
 std::string clock_name(profile::Clock clock);
 std::string source_name(profile::SampleSource source);
 std::string compaction_name(profile::Compaction compaction);

@@ -228,7 +228,7 @@ std::string live_badge(const Page& page) {
   }
   if (runs.processes().size() != 1 || runs.processes()[0].is_imported) return {};
   return fmt::format("<span class=badge id=live>{}</span>",
-                     html_text(report::state_name(runs.processes()[0].state)));
+                     html_text(report::end_text(runs.processes()[0])));
 }
 
 }  // namespace

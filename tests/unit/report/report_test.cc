@@ -107,6 +107,20 @@ TEST_F(ReportTest, RateAndCostOfAnImportAreNotToldAsShares) {
   }
 }
 
+TEST_F(ReportTest, AFatalSignalIsNamed) {
+  test::FileBuilder file;
+  file.charge("main", {.cpu_ns = 10});
+  file.header().state = format::State::kFatal;
+  file.header().end_code = 15;
+  file.write(path("killed"));
+  EXPECT_TRUE(test::holds(text({path("killed")}), ", ended by SIGTERM]"));
+  file.header().end_code = 40;
+  file.write(path("killed"));
+  EXPECT_TRUE(test::holds(text({path("killed")}), ", ended by signal 40]"));
+  EXPECT_TRUE(
+      test::holds(text({"--summary", "--format", "json", path("killed")}), "\"state\":\"fatal\""));
+}
+
 TEST_F(ReportTest, FewSamplesBesideCallsAreTold) {
   const std::string advice = "Few samples: --metric calls or --all";
   EXPECT_TRUE(test::holds(text({"%1"}), advice));
