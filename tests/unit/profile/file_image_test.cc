@@ -36,7 +36,7 @@ TEST(FileImage, MissingFileSaysHowToGetOne) {
   ASSERT_FALSE(image.ok());
   EXPECT_EQ(image.error().line(),
             "/nonexistent/mlmon.out: cannot open: No such file or directory: run the program "
-            "first: fble-prof ./prog");
+            "first: fble-prof ./prog; if --out or attach named another file, name that");
 }
 
 TEST(FileImage, DirectoryIsRefused) {
