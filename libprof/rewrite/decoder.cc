@@ -241,6 +241,16 @@ Shape shape_of(const std::uint8_t* code, const std::uint8_t* end) {
   return {length, static_cast<int>(at - code)};
 }
 
+// Whether the library reads an instruction with EVEX as longer or shorter than it is. It takes the
+// rounding of some for a constant.
+bool has_wrong_length(const std::uint8_t* code, const std::uint8_t* end, int length) {
+  constexpr std::uint8_t kEvex = 0x62;
+  const std::uint8_t* at = skip_prefixes(code, end);
+  if (at == end || *at != kEvex) return false;
+  const int right = shape_of(code, end).length;
+  return right != 0 && right != length;
+}
+
 // `ud1` and `ud0`, which compilers put where control must not come. The library reads them as
 // shorter ones. 0: it is none.
 int bytes_of_trap(const std::uint8_t* code, const std::uint8_t* end) {
@@ -288,7 +298,9 @@ bool Decoder::decode(Address address, Address end, Instruction* instruction) {
     below_stack_.clear();
     return true;
   }
-  if (!cs_disasm_iter(handle_, &code, &size, &at, decoded_)) {
+  const std::uint8_t* const first = code;  // `code` becomes what follows
+  if (!cs_disasm_iter(handle_, &code, &size, &at, decoded_) ||
+      has_wrong_length(first, first + (end - address), decoded_->size)) {
     return decode_shape(address, end, *instruction);
   }
   const cs_x86& x86 = decoded_->detail->x86;

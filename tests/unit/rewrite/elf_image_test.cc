@@ -235,6 +235,50 @@ TEST_F(ElfImageTest, InstructionsEndInTheirSegment) {
   EXPECT_FALSE(decoder.decode(kNext - 1, image.text_end(), &instruction));
 }
 
+// The library takes the rounding of some for a constant behind the operands.
+TEST_F(ElfImageTest, InstructionsWithARoundingOfTheirOwnEndBehindTheirOperands) {
+  struct Case {
+    const char* name;
+    std::uint8_t prefix[2], opcode;
+  };
+  constexpr Case kCases[] = {
+      {"vaddpd", {0xf1, 0xf5}, 0x58},         {"vaddps", {0xf1, 0x74}, 0x58},
+      {"vsubpd", {0xf1, 0xf5}, 0x5c},         {"vsubps", {0xf1, 0x74}, 0x5c},
+      {"vmulpd", {0xf1, 0xf5}, 0x59},         {"vmulps", {0xf1, 0x74}, 0x59},
+      {"vdivpd", {0xf1, 0xf5}, 0x5e},         {"vdivps", {0xf1, 0x74}, 0x5e},
+      {"vscalefpd", {0xf2, 0xf5}, 0x2c},      {"vscalefps", {0xf2, 0x75}, 0x2c},
+      {"vfmadd132pd", {0xf2, 0xf5}, 0x98},    {"vfmadd213pd", {0xf2, 0xf5}, 0xa8},
+      {"vfmadd231ps", {0xf2, 0x75}, 0xb8},    {"vfnmadd231pd", {0xf2, 0xf5}, 0xbc},
+      {"vfmaddsub213ps", {0xf2, 0x75}, 0xa6}, {"vfmsub231pd", {0xf2, 0xf5}, 0xba},
+      {"vsqrtpd", {0xf1, 0xfd}, 0x51},        {"vcvtpd2dq", {0xf1, 0xff}, 0xe6},
+      {"vcvtdq2ps", {0xf1, 0x7c}, 0x5b},      {"vcvtps2dq", {0xf1, 0x7d}, 0x5b},
+      {"vcvtps2udq", {0xf1, 0x7c}, 0x79},     {"vcvtudq2ps", {0xf1, 0x7f}, 0x7a},
+      {"vcvtqq2pd", {0xf1, 0xfe}, 0xe6},      {"vcvtpd2ps", {0xf1, 0xfd}, 0x5a},
+      {"vaddss", {0xf1, 0x76}, 0x58},         {"vmulsd", {0xf1, 0xf7}, 0x59},
+      {"vsqrtsd", {0xf1, 0xf7}, 0x51},        {"vfmadd213sd", {0xf2, 0xf5}, 0xa9},
+      {"vfmadd231ss", {0xf2, 0x75}, 0xb9},    {"vscalefsd", {0xf2, 0xf5}, 0x2d},
+      {"vdivss", {0xf1, 0x76}, 0x5e},
+  };
+  constexpr std::uint8_t kRegisters = 0xc2;
+  for (const Case& each : kCases) {
+    for (const int rounding : {0, 1, 2, 3}) {      // rn, rd, ru, rz
+      for (const int mask : {0x00, 0x01, 0x81}) {  // none, {%k1}, {%k1}{z}
+        const auto third = static_cast<std::uint8_t>(0x18 | rounding << 5 | mask);
+        Library library;
+        const std::uint8_t code[] = {0x62,  each.prefix[0], each.prefix[1],
+                                     third, each.opcode,    kRegisters};
+        std::memcpy(library.code, code, sizeof code);
+        ElfImage image;
+        ASSERT_EQ(image.open(file_with(library.bytes())), "");
+        Instruction instruction;
+        ASSERT_TRUE(Decoder(image).decode(Library::kCode, image.text_end(), &instruction));
+        EXPECT_EQ(instruction.length, sizeof code) << each.name << " " << rounding << " " << mask;
+        EXPECT_EQ(instruction.kind, Instruction::Kind::kPlain);
+      }
+    }
+  }
+}
+
 TEST_F(ElfImageTest, CodeThatTheLoaderChangesIsRefused) {
   Library library;
   library.dynamic[3] = {DT_TEXTREL, {0}};
