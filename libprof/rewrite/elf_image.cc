@@ -141,13 +141,13 @@ bool ElfImage::names(std::string_view function) const {
   return std::string_view(strings, bytes).find(whole) != std::string_view::npos;
 }
 
-bool ElfImage::is_name_of_part(const Elf64_Shdr& names, std::uint64_t at) const {
-  if (names.sh_offset > size_ || names.sh_size > size_ - names.sh_offset || at >= names.sh_size) {
-    return false;
+// Empty if there is none.
+std::string_view ElfImage::text_at(const Elf64_Shdr& texts, std::uint64_t at) const {
+  if (texts.sh_offset > size_ || texts.sh_size > size_ - texts.sh_offset || at >= texts.sh_size) {
+    return {};
   }
-  const auto* name = reinterpret_cast<const char*>(file_ + names.sh_offset + at);
-  const std::string_view text(name, strnlen(name, names.sh_size - at));
-  return rewrite::is_name_of_part(text);
+  const auto* text = reinterpret_cast<const char*>(file_ + texts.sh_offset + at);
+  return {text, strnlen(text, texts.sh_size - at)};
 }
 
 void ElfImage::read_symbols(const Elf64_Shdr& section, const Elf64_Shdr& names,
@@ -158,26 +158,38 @@ void ElfImage::read_symbols(const Elf64_Shdr& section, const Elf64_Shdr& names,
     std::memcpy(&symbol, file_ + section.sh_offset + at, sizeof symbol);
     if (symbol.st_shndx == SHN_UNDEF) continue;
     symbols.push_back({symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info),
-                       section.sh_type == SHT_DYNSYM, is_name_of_part(names, symbol.st_name)});
+                       section.sh_type == SHT_DYNSYM,
+                       is_name_of_part(text_at(names, symbol.st_name))});
   }
+}
+
+std::vector<Elf64_Shdr> ElfImage::sections() const {
+  const bool has_sections = header_->e_shentsize == sizeof(Elf64_Shdr) &&
+                            header_->e_shoff <= size_ &&
+                            (size_ - header_->e_shoff) / sizeof(Elf64_Shdr) >= header_->e_shnum;
+  std::vector<Elf64_Shdr> sections(has_sections ? header_->e_shnum : 0);
+  if (!sections.empty()) {
+    std::memcpy(sections.data(), file_ + header_->e_shoff, sections.size() * sizeof sections[0]);
+  }
+  return sections;
+}
+
+std::vector<Elf64_Shdr> ElfImage::sections(std::string_view name) const {
+  std::vector<Elf64_Shdr> found;
+  const std::vector<Elf64_Shdr> all = sections();
+  if (header_->e_shstrndx >= all.size()) return found;
+  for (const Elf64_Shdr& section : all) {
+    if (text_at(all[header_->e_shstrndx], section.sh_name) == name) found.push_back(section);
+  }
+  return found;
 }
 
 std::vector<ElfImage::Symbol> ElfImage::symbols() const {
   std::vector<Symbol> symbols;
-  const bool has_sections = header_->e_shentsize == sizeof(Elf64_Shdr) &&
-                            header_->e_shoff <= size_ &&
-                            (size_ - header_->e_shoff) / sizeof(Elf64_Shdr) >= header_->e_shnum;
-  const auto section_at = [&](std::uint32_t i) {
-    Elf64_Shdr section;
-    std::memcpy(&section, file_ + header_->e_shoff + sizeof section * std::size_t{i},
-                sizeof section);
-    return section;
-  };
-  for (std::uint32_t i = 0; has_sections && i < header_->e_shnum; ++i) {
-    const Elf64_Shdr section = section_at(i);
+  const std::vector<Elf64_Shdr> all = sections();
+  for (const Elf64_Shdr& section : all) {
     if (section.sh_type != SHT_DYNSYM && section.sh_type != SHT_SYMTAB) continue;
-    const Elf64_Shdr names =
-        section.sh_link < header_->e_shnum ? section_at(section.sh_link) : Elf64_Shdr{};
+    const Elf64_Shdr names = section.sh_link < all.size() ? all[section.sh_link] : Elf64_Shdr{};
     read_symbols(section, names, symbols);
   }
   if (!symbols.empty()) return symbols;

@@ -62,8 +62,12 @@ class ElfImage {
   };
   std::vector<Symbol> symbols() const;
 
+  // The sections of this name, if the file has a table of sections.
+  std::vector<Elf64_Shdr> sections(std::string_view name) const;
+
  private:
-  bool is_name_of_part(const Elf64_Shdr& names, std::uint64_t at) const;
+  std::vector<Elf64_Shdr> sections() const;
+  std::string_view text_at(const Elf64_Shdr& texts, std::uint64_t at) const;
   void read_symbols(const Elf64_Shdr& section, const Elf64_Shdr& names,
                     std::vector<Symbol>& symbols) const;
 

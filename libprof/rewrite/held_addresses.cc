@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "arch/hook_sections.h"
+#include "rewrite/decoder.h"
+
 namespace fbleprof::rewrite {
 
 void HeldAddresses::read_file(std::vector<Function>& functions, const TextMarks& starts) {
+  find_hook_sections();
   read_relocations(functions);
   read_symbols(functions);
   read_packed_relocations();
@@ -16,6 +20,25 @@ void HeldAddresses::read_file(std::vector<Function>& functions, const TextMarks&
     if (const Address address = image_.dynamic(tag)) note_address(address);
   }
   note_address(image_.entry());
+}
+
+void HeldAddresses::find_hook_sections() {
+  for (const arch::HookSection& kind : arch::kHookSections) {
+    for (const Elf64_Shdr& section : image_.sections(kind.name)) hook_sections_.push_back(section);
+  }
+}
+
+bool HeldAddresses::is_in_hook_section(Address at) const {
+  return std::any_of(hook_sections_.begin(), hook_sections_.end(), [at](const Elf64_Shdr& section) {
+    return at >= section.sh_addr && at - section.sh_addr < section.sh_size;
+  });
+}
+
+// The room may be behind an endbr64. Who reads the list puts hooks there, and leads no control
+// there: the word is about the function.
+Address HeldAddresses::begin_of_function_with_room(Address room) const {
+  const std::uint8_t* before = image_.at(room - sizeof kEndbr, sizeof kEndbr);
+  return before && begins_with_endbr(before) ? room - sizeof kEndbr : room;
 }
 
 void HeldAddresses::read_relocations(std::vector<Function>& functions) {

@@ -47,9 +47,13 @@ class HeldAddresses {
     held_.add(address);
   }
   void note_word_at(Address at, Address value) {
+    if (is_in_hook_section(at)) value = begin_of_function_with_room(value);
     note_word(value);
     words_.push_back({at, value});
   }
+  void find_hook_sections();
+  bool is_in_hook_section(Address at) const;
+  Address begin_of_function_with_room(Address room) const;
   Address value_of_symbol(std::uint64_t index) const;
   void read_relocations(std::vector<Function>& functions);
   void read_symbols(std::vector<Function>& functions);
@@ -62,6 +66,7 @@ class HeldAddresses {
   const ElfImage& image_;
   TextMarks led_to_, held_, held_outside_tables_;
   std::vector<Word> words_;
+  std::vector<Elf64_Shdr> hook_sections_;  // they list functions with room for hooks
   std::map<Address, std::uint64_t> unlisted_;
 };
 

@@ -60,6 +60,32 @@ for program in unlisted unlisted_stripped; do
   has_text "^$program: counted exactly, except 2 functions" "$dir/coverage" || fail "$program: they are not counted as lost"
 done
 
+begin "room for hooks behind a mark"
+exactly
+cat >"$dir/room.c" <<'END'
+#include <stdio.h>
+__attribute__((noipa)) int f(int x) { return x + 1; }
+__attribute__((noipa)) int g(int x) { return f(x) + 1; }
+__attribute__((noipa)) int pointed(int x) { return x + 1; }
+int main(void) {
+  int (*volatile pointer)(int) = pointed;
+  int sum = 0;
+  for (int i = 0; i < 1000; ++i) sum += g(i) + pointer(i);
+  printf("%d\n", sum);
+}
+END
+for options in '-fpatchable-function-entry=5' '-fpatchable-function-entry=5 -fno-pie -no-pie' \
+  '-pg -mfentry -mnop-mcount -mrecord-mcount -fno-pie -no-pie'; do
+  # shellcheck disable=SC2086  # words
+  gcc -O1 -fcf-protection $options "$dir/room.c" -o "$dir/room" || fail "room was not built"
+  same "$dir/room"
+  verified "$profile"
+  check "$options: main" "$(entered main)" = 1
+  check "$options: g" "$(calls main g)" = 1000
+  check "$options: f" "$(calls g f)" = 1000
+  check "$options: through a pointer" "$(calls main pointed)" = 1000
+done
+
 begin "thunks against speculation"
 exactly
 cat >"$dir/thunks.c" <<'END'

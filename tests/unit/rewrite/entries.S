@@ -23,6 +23,19 @@ FUNCTION entry_marked
         add     $1, %rax
         ret
 END entry_marked
+        /* With room for a hook, which a section lists for those who would put one there. */
+FUNCTION entry_listed
+        endbr64
+.Llisted:
+        .rept   5
+        nop
+        .endr
+        mov     %rdi, %rax
+        ret
+END entry_listed
+        .pushsection __patchable_function_entries, "awo", @progbits, .text
+        .quad   .Llisted
+        .popsection
 FUNCTION entry_far_address
         mov     entry_word(%rip), %eax
         ret
@@ -759,7 +772,7 @@ entry_pointers:
         .quad   .Lrelocated
         .quad   refused_loop, refused_counted_branch, refused_indirect_call
         .quad   refused_flags, refused_bytes, refused_crowded, refused_neighbour, refused_frame
-        .quad   entry_ordinary, entry_marked, entry_far_address, entry_short_branch, entry_padded
+        .quad   entry_ordinary, entry_marked, entry_listed, entry_far_address, entry_short_branch, entry_padded
         .quad   target_branch, target_table, target_lea, target_lea_user, target_relocation
         .quad   target_distances, target_distances_from_start, target_table_in_text
         .quad   0, refused_loop_by_table, 0, refused_adc, refused_carry, refused_carry_behind_jump

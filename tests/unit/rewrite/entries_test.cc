@@ -32,7 +32,8 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     holds_distances[], keeps_flags[], keeps_flags_first[], keeps_flags_inside[],
     kept_by_its_caller[], keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[],
     target_offset[], falls_into_part[], refused_breakpoint[], refused_debug_trap[], refused_apx[],
-    refused_seventh_map[], called_with_prefix[], calls_with_prefix[], jumps_with_prefix[];
+    refused_seventh_map[], called_with_prefix[], calls_with_prefix[], jumps_with_prefix[],
+    entry_listed[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -150,6 +151,12 @@ TEST(Entries, EndbrStaysWhereIndirectBranchesArrive) {
   const ReadPlan& plan = ReadPlan::own();
   ASSERT_TRUE(plan.is_entry(entry_marked)) << plan::explain(plan.reason(entry_marked));
   EXPECT_EQ(plan.trampoline(entry_marked)->window, ReadPlan::address(entry_marked) + 4);
+}
+
+TEST(Entries, AListOfRoomForHooksLeadsNoControlThere) {
+  const ReadPlan& plan = ReadPlan::own();
+  ASSERT_TRUE(plan.is_entry(entry_listed)) << plan::explain(plan.reason(entry_listed));
+  EXPECT_EQ(plan.trampoline(entry_listed)->window, ReadPlan::address(entry_listed) + 4);
 }
 
 TEST(Entries, InstructionsThatTheLibraryDoesNotKnowAreReadByTheirShape) {
