@@ -12,12 +12,15 @@
 #include "capture/stack_bounds.h"
 #include "capture/threads.h"
 #include "interposed.h"
+#include "signal_safe/blocks.h"
+#include "signal_safe/enter.h"
 #include "signal_safe/wait_calls.h"
 #include "watching.h"
 
 namespace {
 namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
+namespace signal_safe = fbleprof::signal_safe;
 
 pthread_key_t end_key;
 bool has_end_key = false;
@@ -128,11 +131,13 @@ FBLEPROF_INTERPOSE int pthread_setname_np(pthread_t thread, const char* name) no
 }
 
 FBLEPROF_INTERPOSE int swapcontext(ucontext_t* from, const ucontext_t* to) noexcept {
-  capture::note_switch(to);
+  const signal_safe::HookState at = FBLEPROF_RETURN_STATE;
+  capture::note_switch(to, FBLEPROF_OWN_FRAME, at);
   return original::swapcontext(from, to);
 }
 FBLEPROF_INTERPOSE int setcontext(const ucontext_t* to) noexcept {
-  capture::note_switch(to);
+  const signal_safe::HookState at = FBLEPROF_RETURN_STATE;
+  capture::note_switch(to, FBLEPROF_OWN_FRAME, at);
   fbleprof_jumps(fbleprof::arch::state_of(to).sp);
   return original::setcontext(to);
 }

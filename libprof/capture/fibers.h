@@ -4,9 +4,12 @@
 
 #include <ucontext.h>
 
+#include "signal_safe/enter.h"
+
 namespace fbleprof::capture {
 
-// Call before the calling thread continues in `to`.
-void note_switch(const ucontext_t* to);
+// Call before the calling thread continues in `to`. `frame`: that of the function that the program
+// called for it; `at`: the state at its return.
+void note_switch(const ucontext_t* to, signal_safe::Frame frame, const signal_safe::HookState& at);
 
 }  // namespace fbleprof::capture

@@ -95,12 +95,12 @@ void bind_to_machine_stack(fbleprof_context* context, std::uint64_t low, std::ui
   context->stack.high = low + bytes;
 }
 
-bool bind_anew(fbleprof_context* context, std::uint64_t bytes) {
+bool bind_anew(fbleprof_context* context, std::uint64_t bytes, format::Ref base) {
   Stack& stack = context->stack;
   const auto room = static_cast<std::uint64_t>(stack.limit - stack.gate);
   if (bytes / sizeof(std::uint64_t) > room || fbleprof_hot.self->context == context) return false;
   stack.high = stack.low + bytes;
-  begin_anew(context, signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top));
+  begin_anew(context, base);
   return true;
 }
 

@@ -12,9 +12,9 @@ namespace fbleprof::capture {
 // noticed even without an announcement.
 void bind_to_machine_stack(fbleprof_context* context, std::uint64_t low, std::uint64_t bytes);
 
-// A new stack starts at the same address: forgets the context's entries. False: the context has no
-// room for as many entries as the new stack needs.
-bool bind_anew(fbleprof_context* context, std::uint64_t bytes);
+// A new stack starts at the same address: forgets the context's entries, as begin_anew does. False:
+// the context has no room for as many entries as the new stack needs.
+bool bind_anew(fbleprof_context* context, std::uint64_t bytes, format::Ref base);
 std::uint64_t bound_bytes(const fbleprof_context* context);
 
 // Another function begins on the machine stack: forgets the context's entries. The function's

@@ -65,7 +65,7 @@ verified "$profile"
 near "share of the one" "$(share lasts_thrice)" 75 8
 near "share of the other" "$(share lasts_once)" 25 8
 
-for mode in fentry mcountc cyg; do
+for mode in fentry mcountc cyg patchable; do
   begin "coroutines $mode"
   same "$PROGRAMS/coroutines.$mode"
   expected

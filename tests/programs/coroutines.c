@@ -28,7 +28,9 @@ BLOCK void body_a(void) {
 BLOCK void body_b(void) {
   for (;;) inner_b();
 }
+BLOCK void before(void) { KEEP; }
 BLOCK void turn(int which) {
+  before();  // has returned when the stacks are switched
   running = which;
   swapcontext(&host, &fibers[which]);
   KEEP;
@@ -52,6 +54,9 @@ int main(void) {
   }
   expect("main", "turn", 2 * kTurns);
   expect("main", "between", 2 * kTurns);
+  expect("turn", "before", 2 * kTurns);
+  expect("turn", "body_a", 1);
+  expect("turn", "body_b", 1);
   // Stacks unknown to the profiler: no call is lost, though one may be charged to the function that
   // ran when the stacks were switched.
   expect("*", "inner_a", kTurns);
