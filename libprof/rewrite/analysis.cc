@@ -19,7 +19,9 @@ std::string empty_plan(const std::string& error) {
 
 Analysis analyse(const std::string& path, void (*progress)(double)) {
   ElfImage image;
-  if (const std::string error = image.open(path); !error.empty()) return {empty_plan(error), error};
+  if (const std::string error = image.open(path); !error.empty()) {
+    return {image.is_unread() ? std::string() : empty_plan(error), error};
+  }
   for (const char* hook : {"__fentry__", "mcount", "_mcount", "__cyg_profile_func_enter"}) {
     if (image.names(hook)) {
       const std::string error = "it was built with hooks, which count its calls";

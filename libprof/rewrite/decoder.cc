@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 
 namespace fbleprof::rewrite {
 namespace {
@@ -272,19 +273,23 @@ bool is_below_stack(const std::uint8_t* modrm) {
 }  // namespace
 
 Decoder::Decoder(const ElfImage& image) : image_(image), offset_table_(image.dynamic(DT_PLTGOT)) {
-  if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle_) != CS_ERR_OK) return;
+  // Without a decoder, all functions would seem to hold bytes that are no instructions.
+  if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle_) != CS_ERR_OK) throw std::bad_alloc();
   cs_option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
   decoded_ = cs_malloc(handle_);
+  if (decoded_) return;
+  cs_close(&handle_);
+  throw std::bad_alloc();
 }
 
 Decoder::~Decoder() {
-  if (decoded_) cs_free(decoded_, 1);
-  if (handle_) cs_close(&handle_);
+  cs_free(decoded_, 1);
+  cs_close(&handle_);
 }
 
 bool Decoder::decode(Address address, Address end, Instruction* instruction) {
   end = std::min(end, image_.end_of_segment(address));
-  if (address >= end || !decoded_) return false;
+  if (address >= end) return false;
   std::size_t size = end - address;
   const std::uint8_t* code = image_.at(address, size);
   std::uint64_t at = address;

@@ -83,7 +83,7 @@ struct BelowStack {
 
 class Decoder {
  public:
-  explicit Decoder(const ElfImage& image);
+  explicit Decoder(const ElfImage& image);  // throws std::bad_alloc
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;

@@ -48,14 +48,18 @@ ElfImage::~ElfImage() {
 }
 
 std::string ElfImage::open(const std::string& path) {
+  is_unread_ = true;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::strerror(errno);
   struct stat status {};
   void* at = MAP_FAILED;
-  if (fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(Elf64_Ehdr))) {
+  const bool has_size = fstat(fd, &status) == 0;
+  const bool is_short = has_size && status.st_size < static_cast<off_t>(sizeof(Elf64_Ehdr));
+  if (has_size && !is_short) {
     at = mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
   }
   close(fd);
+  is_unread_ = at == MAP_FAILED && !is_short;
   if (at == MAP_FAILED) return "it cannot be read";
   file_ = static_cast<const std::uint8_t*>(at);
   size_ = static_cast<std::uint64_t>(status.st_size);

@@ -21,6 +21,8 @@ class ElfImage {
 
   // Returns why the file cannot be rewritten; empty if it can.
   std::string open(const std::string& path);
+  // Whether it could not even be read: for want of memory or descriptors, say. It may be suitable.
+  bool is_unread() const { return is_unread_; }
 
   // `count` bytes that the file holds, or null.
   const std::uint8_t* at(Address address, std::uint64_t count = 1) const;
@@ -72,6 +74,7 @@ class ElfImage {
                     std::vector<Symbol>& symbols) const;
 
   const std::uint8_t* file_ = nullptr;
+  bool is_unread_ = false;
   std::uint64_t size_ = 0;
   const Elf64_Ehdr* header_ = nullptr;
   std::vector<Elf64_Phdr> segments_, code_;

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
+#include <new>
 
 #include "base/bounded_folder.h"
 #include "base/fd.h"
@@ -74,10 +74,14 @@ bool make_plan(const std::string& path, const std::string& module) {
   const bool is_terminal = isatty(2) == 1;
   shown_module = printable(std::filesystem::path(module).filename().string());
   if (is_terminal) show_progress(0);
-  const rewrite::Analysis analysis =
-      rewrite::analyse(module, is_terminal ? show_progress : nullptr);
+  rewrite::Analysis analysis;
+  try {
+    analysis = rewrite::analyse(module, is_terminal ? show_progress : nullptr);
+  } catch (const std::bad_alloc&) {
+    // The same: there may be more memory the next time.
+  }
   if (is_terminal) clear_progress();
-  if (!write_whole(path, analysis.plan)) return false;
+  if (analysis.plan.empty() || !write_whole(path, analysis.plan)) return false;
   drop_oldest_files(std::filesystem::path(path).parent_path(), kPlanExtension, kMostPlanBytes);
   return true;
 }
@@ -88,19 +92,14 @@ bool is_trusted(const struct stat& status) {
          (status.st_uid == 0 || status.st_uid == geteuid());
 }
 
-// "" if there is none, it is one of another version, or others may have written it.
+// "" if there is none, it is one of another version or damaged, or others may have written it.
 std::string read_plan(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || !is_trusted(status)) return {};
   std::string bytes(static_cast<std::size_t>(status.st_size), 0);
   if (!file.read_at(0, bytes.data(), bytes.size())) return {};
-  plan::Header header;
-  if (bytes.size() < sizeof header) return {};
-  std::memcpy(&header, bytes.data(), sizeof header);
-  const bool is_current = std::memcmp(header.magic, plan::kMagic, sizeof header.magic) == 0 &&
-                          header.version == plan::kVersion;
-  return is_current ? bytes : std::string();
+  return plan::is_whole(bytes.data(), bytes.size()) ? bytes : std::string();
 }
 
 }  // namespace

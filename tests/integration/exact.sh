@@ -60,6 +60,15 @@ for program in unlisted unlisted_stripped; do
   has_text "^$program: counted exactly, except 2 functions" "$dir/coverage" || fail "$program: they are not counted as lost"
 done
 
+begin "want of memory leaves no plan"
+cp "$PROGRAMS/exact_entries.plain" "$dir/large"
+truncate -s 8G "$dir/large"
+(ulimit -v 1000000 && "$FBLE_PROF" --plan "$dir/large.plan" "$dir/large") 2>"$dir/said"
+check "it says so" $? = 1
+check "nothing stays" "$(find "$dir" -name 'large.plan*' | wc -l)" = 0
+(ulimit -v 9000000 && "$FBLE_PROF" --plan "$dir/large.plan" "$dir/large") || fail "no plan with more memory"
+check "it is made with more memory" -s "$dir/large.plan"
+
 begin "room for hooks behind a mark"
 exactly
 cat >"$dir/room.c" <<'END'
