@@ -3,7 +3,10 @@
 //
 // A try takes a lock whenever the call itself would take the lock without waiting. It fails with
 // EBUSY whenever the call would wait, or would fail because the thread has the lock already. That
-// holds for libc's functions. A preloaded library's lock is called each time, as it may do more.
+// holds for libc's functions. A preloaded library's lock is called each time, as it may do more. So
+// is the lock of a robust mutex: in one that is not recoverable, a try that fails leaves the caller
+// as the owner (glibc 2.36), and the next lock waits for ever.
+#include <pthread.h>
 #include <threads.h>
 
 #include "waking.h"
@@ -16,6 +19,13 @@ using Try = int(Word);
 
 const void* object_of(Word word) { return reinterpret_cast<const void*>(word); }
 
+constexpr int kRobust = 16;  // in the kind of a mutex: glibc's PTHREAD_MUTEX_ROBUST_NORMAL_NP
+bool may_try_mutex(Word mutex) {
+  const int& kind = reinterpret_cast<const pthread_mutex_t*>(mutex)->__data.__kind;
+  return (__atomic_load_n(&kind, __ATOMIC_RELAXED) & kRobust) == 0;
+}
+bool may_try(Word) { return true; }
+
 // Not inlined: the way of a free lock stays short.
 [[gnu::noinline]] Word wait_aside(Next& call, std::uint64_t caller, WaitKind kind, Word object,
                                   Word a, Word b, Word c, Word d) {
@@ -24,22 +34,23 @@ const void* object_of(Word word) { return reinterpret_cast<const void*>(word); }
 
 }  // namespace
 
-#define FBLEPROF_LOCK(name, try_name, busy)                                                   \
+#define FBLEPROF_LOCK(name, try_name, busy, may_try)                                          \
   FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                   \
     auto* attempt = next::try_name.as_found<Try>();                                           \
-    if (attempt != nullptr && next::name.is_libcs() && next::try_name.is_libcs()) {           \
+    if (attempt != nullptr && next::name.is_libcs() && next::try_name.is_libcs() &&           \
+        may_try(lock)) {                                                                      \
       const int result = attempt(lock);                                                       \
       if (result != (busy)) return result;                                                    \
     }                                                                                         \
     return wait_aside(next::name, FBLEPROF_CALLER, WaitKind::kForOther, lock, lock, b, c, 0); \
   }
 
-FBLEPROF_LOCK(pthread_mutex_lock, pthread_mutex_trylock, EBUSY)
-FBLEPROF_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, EBUSY)
-FBLEPROF_LOCK(mtx_lock, mtx_trylock, thrd_busy)
-FBLEPROF_LOCK(mtx_timedlock, mtx_trylock, thrd_busy)
-FBLEPROF_LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, EBUSY)
-FBLEPROF_LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY)
+FBLEPROF_LOCK(pthread_mutex_lock, pthread_mutex_trylock, EBUSY, may_try_mutex)
+FBLEPROF_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, EBUSY, may_try_mutex)
+FBLEPROF_LOCK(mtx_lock, mtx_trylock, thrd_busy, may_try)
+FBLEPROF_LOCK(mtx_timedlock, mtx_trylock, thrd_busy, may_try)
+FBLEPROF_LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, EBUSY, may_try)
+FBLEPROF_LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY, may_try)
 
 // These refuse a wrong clock or time even if the lock is free, so a try would answer otherwise.
 #define FBLEPROF_CHECKED_LOCK(name)                                                           \

@@ -20,3 +20,9 @@ begin "threads that read one stream"
 settings=("${recording[@]}")
 same "$PROGRAMS/wait_arguments.plain" shared
 verified "$profile"
+
+# The last step locks a mutex that is not recoverable, in two threads.
+begin "locks whose owners died"
+settings=("${recording[@]}")
+TIMEOUT=60 same "$PROGRAMS/unusual.plain" robust
+verified "$profile"

@@ -477,11 +477,16 @@ static void cancellation(void) {
   printf("cancelled %d, cleaned up %d\n", ended, cleaned >= 100);
 }
 
-// The owner of a lock ends without unlocking it: a thread, and a process.
+// The owner of a lock ends without unlocking it: a thread, and a process. At last, the next owner
+// unlocks it without making it consistent: nobody can lock it from then on.
 static pthread_mutex_t* robust;
 static void* take(void* unused) {
   pthread_mutex_lock(robust);
   burn(10);
+  return unused;
+}
+static void* lock_lost(void* unused) {
+  printf("lock: %s\n", strerror(pthread_mutex_lock(robust)));
   return unused;
 }
 static void robust_locks(void) {
@@ -512,6 +517,14 @@ static void robust_locks(void) {
     pthread_mutex_unlock(robust);
   }
   printf("owners died: %d\n", died);
+  pthread_t thread;
+  pthread_create(&thread, NULL, take, NULL);
+  pthread_join(thread, NULL);
+  printf("lock: %s\n", strerror(pthread_mutex_lock(robust)));
+  pthread_mutex_unlock(robust);
+  lock_lost(NULL);
+  pthread_create(&thread, NULL, lock_lost, NULL);
+  pthread_join(thread, NULL);
 }
 
 static ucontext_t places[4];
