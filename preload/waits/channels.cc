@@ -115,27 +115,6 @@ void watch(Word epoll, Word fd, bool are_events_of_writes) {
   if (are_events_of_writes) set(watcher->watches, 1);
 }
 
-[[gnu::always_inline]] inline Word read_from(Next& callee, std::uint64_t caller, Word fd, Word b,
-                                             Word c, Word d, Word e, Word f) {
-  auto* function = callee.as<OfWords>();
-  if (function == nullptr) return missing();
-  Waiting waiting(callee, caller, WaitKind::kForPeers, awaited(fd));
-  const Word result = function(fd, b, c, d, e, f);
-  waiting.has_read(result);
-  return result;
-}
-
-[[gnu::always_inline]] inline Word write_to(Next& callee, std::uint64_t caller, Word to, Word a,
-                                            Word b, Word c, Word d, Word e, Word f) {
-  auto* function = callee.as<OfWords>();
-  if (function == nullptr) return missing();
-  note_write(to, caller);
-  Waiting waiting(callee, caller);
-  const Word result = function(a, b, c, d, e, f);
-  waiting.has_written(result);
-  return result;
-}
-
 Word bytes_of(Word messages, Word count) {
   const auto* message = reinterpret_cast<const mmsghdr*>(messages);
   Word bytes = 0;
@@ -185,19 +164,27 @@ void forget_by_call(Word number, Word a, Word b, Word c) {
 
 using namespace fbleprof::preload;
 
-#define FBLEPROF_READER(name)                                                     \
-  FBLEPROF_WRAPPER(Word, name, Word fd, Word b, Word c, Word d, Word e, Word f) { \
-    return read_from(next::name, FBLEPROF_CALLER, fd, b, c, d, e, f);             \
+#define FBLEPROF_READER(name)                                                                      \
+  FBLEPROF_WRAPPER(Word, name, Word fd, Word b, Word c, Word d, Word e, Word f) {                  \
+    return received(next::name, FBLEPROF_CALLER, WaitKind::kForPeers, awaited(fd), fd, b, c, d, e, \
+                    f);                                                                            \
   }
 FBLEPROF_READER(read)
 FBLEPROF_READER(__read_chk)
 FBLEPROF_READER(readv)
-FBLEPROF_READER(preadv2)
-FBLEPROF_READER(preadv64v2)
 FBLEPROF_READER(recv)
 FBLEPROF_READER(__recv_chk)
 FBLEPROF_READER(recvfrom)
 FBLEPROF_READER(recvmsg)
+
+// Without an offset they are readv; with one they read a file.
+#define FBLEPROF_READER_AT(name)                                                             \
+  FBLEPROF_WRAPPER(Word, name, Word fd, Word b, Word c, Word offset, Word e) {               \
+    const WaitKind kind = offset == -1 ? WaitKind::kForPeers : WaitKind::kForOther;          \
+    return received(next::name, FBLEPROF_CALLER, kind, awaited(fd), fd, b, c, offset, e, 0); \
+  }
+FBLEPROF_READER_AT(preadv2)
+FBLEPROF_READER_AT(preadv64v2)
 
 #define FBLEPROF_EVENTS(name)                                                                    \
   FBLEPROF_WRAPPER(Word, name, Word epoll, Word b, Word c, Word d, Word e, Word f) {             \
@@ -211,7 +198,8 @@ FBLEPROF_EVENTS(epoll_pwait2)
 // Which of its words the call writes to.
 #define FBLEPROF_WRITER(name, to)                                                \
   FBLEPROF_WRAPPER(Word, name, Word a, Word b, Word c, Word d, Word e, Word f) { \
-    return write_to(next::name, FBLEPROF_CALLER, to, a, b, c, d, e, f);          \
+    note_write(to, FBLEPROF_CALLER);                                             \
+    return sent(next::name, FBLEPROF_CALLER, a, b, c, d, e, f);                  \
   }
 FBLEPROF_WRITER(write, a)
 FBLEPROF_WRITER(writev, a)

@@ -40,6 +40,11 @@ const void* awaited_futex(std::uint64_t caller, Word futex, Word operation) {
   }
 }
 
+// Without descriptors they sleep, up to a time or a signal.
+WaitKind kind_of_poll(bool has_descriptors, bool has_end) {
+  return has_descriptors || !has_end ? WaitKind::kForPeers : WaitKind::kForOther;
+}
+
 bool may_block(Word number) {
   switch (number) {
     case SYS_futex:
@@ -69,6 +74,24 @@ bool may_block(Word number) {
 }
 
 }  // namespace
+
+#define FBLEPROF_POLL(name, has_end)                                                   \
+  FBLEPROF_WRAPPER(Word, name, Word at, Word count, Word end, Word d, Word e) {        \
+    const WaitKind kind = kind_of_poll(count != 0, has_end);                           \
+    return wait_for(next::name, FBLEPROF_CALLER, kind, nullptr, at, count, end, d, e); \
+  }
+FBLEPROF_POLL(poll, static_cast<int>(end) >= 0)
+FBLEPROF_POLL(__poll_chk, static_cast<int>(end) >= 0)
+FBLEPROF_POLL(ppoll, end != 0)
+FBLEPROF_POLL(__ppoll_chk, end != 0)
+
+#define FBLEPROF_SELECT(name)                                                            \
+  FBLEPROF_WRAPPER(Word, name, Word count, Word b, Word c, Word d, Word end, Word f) {   \
+    const WaitKind kind = kind_of_poll(static_cast<int>(count) != 0, end != 0);          \
+    return wait_for(next::name, FBLEPROF_CALLER, kind, nullptr, count, b, c, d, end, f); \
+  }
+FBLEPROF_SELECT(select)
+FBLEPROF_SELECT(pselect)
 
 // Declared with `...`; passes on the words that a call may have.
 #define FBLEPROF_FCNTL(name)                                                                  \

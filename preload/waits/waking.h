@@ -36,4 +36,27 @@ inline void let_go_if_wanted(std::uint64_t caller, const void* object) {
   return function(a, b, c, d, e, f);
 }
 
+// Passes on a call that returns how many bytes it read.
+[[gnu::always_inline]] inline Word received(Next& callee, std::uint64_t caller, WaitKind kind,
+                                            const void* object, Word a, Word b, Word c, Word d,
+                                            Word e, Word f) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  Waiting waiting(callee, caller, kind, object);
+  const Word result = function(a, b, c, d, e, f);
+  waiting.has_read(result);
+  return result;
+}
+
+// Passes on a call that returns how many bytes it wrote.
+[[gnu::always_inline]] inline Word sent(Next& callee, std::uint64_t caller, Word a, Word b, Word c,
+                                        Word d, Word e, Word f) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  Waiting waiting(callee, caller);
+  const Word result = function(a, b, c, d, e, f);
+  waiting.has_written(result);
+  return result;
+}
+
 }  // namespace fbleprof::preload

@@ -74,6 +74,15 @@ check "which may be left out" "$("$REPORT" --busy --metric wait "$profile" | gre
 check "others stay" "$("$REPORT" --busy --metric wait "$profile" | grep -c usleep)" = 1
 check "the view" "$("$REPORT" --waits --format csv "$profile" | grep -c cond_wait)" = 1
 
+begin "sleeps without descriptors and reads of files are not for work"
+settings=("${recording[@]}")
+profiled "$PROGRAMS/waits.plain" naps "$dir/file"
+check "sleeps in poll" "$(waited poll)" -ge 250
+check "sleeps in select" "$(waited select)" -ge 250
+[ -s "$dir/profiled.out" ] || check "reads of the disk" "$(waited pread)" -gt 0
+check "none is idle" "$(waited '[idle]')" = 0
+verified "$profile"
+
 begin "off is off"
 settings=(FBLEPROF_CLOCK=wall)
 same "$PROGRAMS/waits.plain" workers

@@ -2,6 +2,8 @@
 //   waits split       ten contexts: in context k, k shares of CPU time and of each kind of wait
 //   waits idle FILE   an idle server: writes FILE when it waits; ends at a signal
 //   waits workers     threads that wait for work until the process ends
+//   waits naps FILE   threads that sleep in calls that otherwise wait for descriptors, and one that
+//                     reads FILE, which it makes, from its disk
 //   waits fork        a child that waits on its own
 //   waits cancel      threads cancelled, and waits left by siglongjmp
 //   waits jumps       waits left by siglongjmp and, on a stack that is then unmapped, by setcontext
@@ -19,17 +21,20 @@
 #include <fbleprof/fbleprof.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -227,6 +232,46 @@ static int workers(void) {
   }
   usleep(150000);
   puts("over");
+  return 0;
+}
+
+KEEP static void* naps_in_poll(void* unused) {
+  for (int i = 0; i < 15; ++i) poll(NULL, 0, 20);
+  return unused;
+}
+KEEP static void* naps_in_select(void* unused) {
+  for (int i = 0; i < 15; ++i) {
+    struct timeval time = {0, 20 * 1000};
+    select(0, NULL, NULL, NULL, &time);
+  }
+  return unused;
+}
+enum { kBlock = 4096, kBlocks = 256 };
+static char* block;
+// Makes the file. -1: it cannot be read past memory.
+static int open_disk(const char* path) {
+  block = mmap(NULL, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const int disk = open(path, O_CREAT | O_RDWR | O_DIRECT, 0600);
+  for (int i = 0; i < kBlocks; ++i) {
+    if (write(disk, block, kBlock) != kBlock) return -1;
+  }
+  return disk;
+}
+KEEP static void* reads_disk(void* disk) {
+  const long end = now_ns(CLOCK_MONOTONIC) + 300 * 1000 * 1000;
+  for (long i = 0; now_ns(CLOCK_MONOTONIC) < end; i = (i + 7) % kBlocks) {
+    if (pread((int)(intptr_t)disk, block, kBlock, i * kBlock) != kBlock) abort();
+  }
+  return NULL;
+}
+static int naps(const char* path) {
+  pthread_t threads[3];
+  const int disk = open_disk(path);
+  if (disk < 0) puts("no direct access");
+  pthread_create(&threads[0], NULL, naps_in_poll, NULL);
+  pthread_create(&threads[1], NULL, naps_in_select, NULL);
+  if (disk >= 0) pthread_create(&threads[2], NULL, reads_disk, (void*)(intptr_t)disk);
+  for (int i = 0; i < (disk >= 0 ? 3 : 2); ++i) pthread_join(threads[i], NULL);
   return 0;
 }
 
@@ -436,6 +481,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "split") == 0) return split();
   if (strcmp(what, "idle") == 0 && argc > 2) return idle(argv[2]);
   if (strcmp(what, "workers") == 0) return workers();
+  if (strcmp(what, "naps") == 0 && argc > 2) return naps(argv[2]);
   if (strcmp(what, "jumps") == 0) return jumps();
   if (strcmp(what, "plugins") == 0 && argc > 3) return plugins(argv + 2);
   if (strcmp(what, "fork") == 0) return forks();
