@@ -1,6 +1,7 @@
 // fork, exec, and the calls that confine a process.
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -11,7 +12,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "arch/kernel.h"
@@ -19,6 +22,7 @@
 #include "capture/ending.h"
 #include "capture/exec.h"
 #include "capture/fork_child.h"
+#include "capture/loader_symbols.h"
 #include "capture/locked_memory.h"
 #include "capture/next_environment.h"
 #include "capture/next_program.h"
@@ -65,6 +69,52 @@ FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
   return forked([] {
     return original::_Fork ? original::_Fork() : static_cast<pid_t>(original::syscall(SYS_fork));
   });
+}
+
+namespace {
+using fbleprof::arch::kernel_call;
+
+int failed_with(int error) {
+  errno = error;
+  return -1;
+}
+// The three standard streams read and write nothing from now on.
+int open_null_as_standard() {
+  const long fd = kernel_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/dev/null"), O_RDWR);
+  if (fd < 0) return failed_with(static_cast<int>(-fd));
+  struct stat file {};
+  const long result = kernel_call(SYS_newfstatat, fd, reinterpret_cast<long>(""),
+                                  reinterpret_cast<long>(&file), AT_EMPTY_PATH);
+  const bool is_null = S_ISCHR(file.st_mode) && file.st_rdev == makedev(1, 3);
+  if (result < 0 || !is_null) {
+    kernel_call(SYS_close, fd);
+    return failed_with(result < 0 ? static_cast<int>(-result) : ENODEV);
+  }
+  for (int standard = 0; standard <= STDERR_FILENO; ++standard) {
+    kernel_call(SYS_dup3, fd, standard, 0);  // refused for itself, which changes nothing, either
+  }
+  if (fd > STDERR_FILENO) kernel_call(SYS_close, fd);
+  return 0;
+}
+}  // namespace
+
+// libc's ends the parent by a call of its own, which does not come to us. So this does the same
+// (glibc 2.36), with our end.
+FBLEPROF_INTERPOSE int daemon(int keeps_directory, int keeps_streams) noexcept {
+  const capture::Definition next = capture::next_definition_of_libc("daemon", _DYNAMIC);
+  const bool is_libcs = next.is_libcs && next.next == next.of_libc;
+  if (!is_libcs) return original::daemon(keeps_directory, keeps_streams);
+  const pid_t child = fork();
+  if (child < 0) return -1;
+  if (child != 0) {
+    capture::finish_process(fbleprof::format::State::kEnded, 0);
+    original::_exit(0);
+  }
+  if (const long result = kernel_call(SYS_setsid); result < 0) {
+    return failed_with(static_cast<int>(-result));
+  }
+  if (keeps_directory == 0) kernel_call(SYS_chdir, reinterpret_cast<long>("/"));
+  return keeps_streams == 0 ? open_null_as_standard() : 0;
 }
 
 // A child process that clone makes with its own memory is like a forked one, on another stack.

@@ -18,6 +18,21 @@ for mode in fentry gmon mcount cyg cygclang; do
   done
 done
 
+begin "daemon ends the parent, and the child goes on"
+plain "$PROGRAMS/endings.fentry" daemon "$dir/plain.told"
+profiled "$PROGRAMS/endings.fentry" daemon "$dir/profiled.told"
+for ((i = 0; i < 100; ++i)); do [ -s "$dir/plain.told" ] && [ -s "$dir/profiled.told" ] && break; sleep 0.05; done
+same_as_plain
+cmp -s "$dir/plain.told" "$dir/profiled.told" || fail "the child differs: $(cat "$dir"/*.told)"
+check "the parent's end" "$(fact state)" = ended
+check "its file is cut" "$(stat -c %s "$profile")" -le 65536
+expected
+mapfile -t child < <(compgen -G "$profile.*")
+check "the child has a profile" ${#child[@]} = 1
+for ((i = 0; i < 100; ++i)); do [ "$(fact state "${child[0]}")" = ended ] && break; sleep 0.05; done
+check "its end" "$(fact state "${child[0]}")" = ended
+verified "${child[0]}"
+
 for how in return term segv; do
   begin "a short profile is a small file: $how"
   profiled "$PROGRAMS/endings.fentry" $how
