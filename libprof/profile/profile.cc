@@ -50,6 +50,7 @@ Profile::Profile(Parts parts) : parts_(std::move(parts)) {
   fill_in(parts_.snapshots);
   fill_in(parts_.groups);
   for (const Process& process : processes()) lacks_callees_ |= process.calls_without_callee != 0;
+  for (const Thread& thread : threads()) lacks_callees_ |= thread.lost_calls != 0;
 }
 
 const Metric* Profile::find_metric(std::string_view name) const {

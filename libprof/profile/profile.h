@@ -300,7 +300,7 @@ class Profile {
   const std::vector<Snapshot>& snapshots() const { return parts_.snapshots->all; }
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
   bool sites_apart() const { return parts_.sites_apart; }
-  // Whether a process has calls without a callee.
+  // Whether counts lack calls: those without a callee, and those that were lost.
   bool lacks_callees() const { return lacks_callees_; }
   const Parts& parts() const { return parts_; }
 

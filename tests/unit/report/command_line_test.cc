@@ -539,6 +539,17 @@ TEST_F(CommandLine, CallsThatFoundNoSpaceMakeTheOtherCountsLowerBounds) {
   EXPECT_FALSE(test::holds(text({"--self", "$one"}), "≥"));
 }
 
+TEST_F(CommandLine, LostCallsMakeTheCountsLowerBounds) {
+  FileBuilder file = simple();
+  file.record<format::Thread>(file.current_thread())->lost_calls = 5;
+  file.write(path("lost"));
+  expect({{{"--self", "$lost"}, "≥12"},
+          {{"$lost"}, "≥12  └─ work"},
+          {{"--edges", "$lost"}, "≥ calls: at least; some were not counted"},
+          {{"--self", "$lost", "$one"}, "≥24"}});
+  EXPECT_FALSE(test::holds(text({"--self", "$one"}), "≥"));
+}
+
 TEST_F(CommandLine, TheTimeAfterAResetIsRecordedUntilRecordingEnds) {
   FileBuilder file = simple();
   file.header().start_monotonic_ns = 100'000;
