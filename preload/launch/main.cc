@@ -224,9 +224,8 @@ int main(int argc, char** argv) {
   if (has_shared_asan(program.path)) allow_asan_behind_us();
   const char* out = std::getenv("FBLEPROF_OUT");
   const std::string output = out && *out ? out : "mlmon.out";
-  if (const std::string reason = obstacle_of_output(output); !reason.empty()) {
-    say(reason + ": " + name + " runs unprofiled");
-  }
+  if (const std::string obstacle = obstacle_of_output(output, name); !obstacle.empty())
+    say(obstacle);
   note_directory();
 
   // execvp, with the name as typed: like shells, it runs scripts that lack a "#!" line.

@@ -310,7 +310,8 @@ int reason_not_to_make_file_in(const std::string& directory) {
     if (fd >= 0) unlink(name.c_str());
   }
   int reason = fd < 0 ? errno : 0;
-  // Not every file system can say whether there is room.
+  // Not every file system can say whether there is room. Without it, the recorder keeps the profile
+  // in memory and writes it at the end, if there is room then.
   constexpr off_t kLeastRoom = 64 << 10;
   if (fd >= 0 && fallocate(fd, 0, 0, kLeastRoom) != 0 && (errno == ENOSPC || errno == EDQUOT)) {
     reason = errno;
@@ -319,9 +320,8 @@ int reason_not_to_make_file_in(const std::string& directory) {
   return reason;
 }
 
-}  // namespace
-
-std::string obstacle_of_output(const std::string& path) {
+// Why the recorder will make no profile at `path`. `doubt`: why the profile may be lost.
+std::string refusal_of_output(const std::string& path, std::string* doubt) {
   constexpr std::string_view kMagic = "FBLEPROF";
   constexpr rlim_t kLeastBytes = 1 << 20;
   rlimit limit{};
@@ -331,7 +331,10 @@ std::string obstacle_of_output(const std::string& path) {
   if (path.empty() || path.find('%') != std::string::npos) return {};
   const std::size_t slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (const int reason = reason_not_to_make_file_in(directory)) {
+  const int reason = reason_not_to_make_file_in(directory);
+  if (reason == ENOSPC || reason == EDQUOT) {
+    *doubt = directory + ": " + std::strerror(reason);
+  } else if (reason != 0) {
     return directory + ": " + std::strerror(reason) + ": no profile can be written there";
   }
   struct stat status {};
@@ -342,6 +345,17 @@ std::string obstacle_of_output(const std::string& path) {
   const std::string head = first_bytes(open_to_read(path), kMagic.size());
   if (!head.empty() && head != kMagic) return path + ": is not a profile; it was not changed";
   return {};
+}
+
+}  // namespace
+
+std::string obstacle_of_output(const std::string& path, const std::string& program) {
+  std::string doubt;
+  if (const std::string refusal = refusal_of_output(path, &doubt); !refusal.empty()) {
+    return refusal + ": " + program + " runs unprofiled";
+  }
+  if (doubt.empty()) return {};
+  return doubt + ": the profile of " + program + " may be lost, unless there is room when it ends";
 }
 
 std::string explain(Obstacle obstacle, const std::string& program) {

@@ -47,9 +47,10 @@ bool holds_text(const std::string& path, std::initializer_list<std::string_view>
 // even in stripped programs. "" = none that we know.
 std::string linked_allocator(const std::string& path);
 
-// Why no profile can be made at `path`, the value of --out: one clear line; "" if one can, or if
-// only the recorder can expand the name (%p).
-std::string obstacle_of_output(const std::string& path);
+// Why no profile of `program` can be made at `path`, the value of --out, or why it may be lost, and
+// what comes of that: one clear line; "" if one can, or if only the recorder can expand the name
+// (%p).
+std::string obstacle_of_output(const std::string& path, const std::string& program);
 
 // One clear line, without an end of line.
 std::string explain(Obstacle obstacle, const std::string& program);

@@ -276,32 +276,32 @@ TEST_F(Target, AnOutputThatCannotBeWrittenSaysWhy) {
     return text.find(part) != std::string::npos;
   };
   const std::string path = directory_ + "/mlmon.out";
-  EXPECT_EQ(obstacle_of_output(path), "");
-  EXPECT_EQ(obstacle_of_output(""), "");
-  EXPECT_EQ(obstacle_of_output("/nowhere/%p.out"), "") << "known when the program runs";
-  EXPECT_TRUE(has(obstacle_of_output("/nowhere/a.out"), "No such file or directory"));
-  EXPECT_TRUE(has(obstacle_of_output("/proc/a.out"), "no profile can be written there"));
+  EXPECT_EQ(obstacle_of_output(path, "it"), "");
+  EXPECT_EQ(obstacle_of_output("", "it"), "");
+  EXPECT_EQ(obstacle_of_output("/nowhere/%p.out", "it"), "") << "known when the program runs";
+  EXPECT_TRUE(has(obstacle_of_output("/nowhere/a.out", "it"), "No such file or directory"));
+  EXPECT_TRUE(has(obstacle_of_output("/proc/a.out", "it"), "no profile can be written there"));
   write("mlmon.out", "");
-  EXPECT_EQ(obstacle_of_output(path), "") << "empty";
+  EXPECT_EQ(obstacle_of_output(path, "it"), "") << "empty";
   write("mlmon.out", "FBLEPROF and more");
-  EXPECT_EQ(obstacle_of_output(path), "") << "a profile";
+  EXPECT_EQ(obstacle_of_output(path, "it"), "") << "a profile";
   std::filesystem::create_hard_link(path, directory_ + "/second");
-  EXPECT_TRUE(has(obstacle_of_output(path), "not a regular file that only you own"));
+  EXPECT_TRUE(has(obstacle_of_output(path, "it"), "not a regular file that only you own"));
   std::filesystem::remove(directory_ + "/second");
   if (chown(path.c_str(), geteuid() + 1, getegid()) == 0) {
-    EXPECT_TRUE(has(obstacle_of_output(path), "not a regular file that only you own"));
+    EXPECT_TRUE(has(obstacle_of_output(path, "it"), "not a regular file that only you own"));
   }
   std::filesystem::remove(path);
   write("mlmon.out", "a letter");
-  EXPECT_TRUE(has(obstacle_of_output(path), "is not a profile"));
+  EXPECT_TRUE(has(obstacle_of_output(path, "it"), "is not a profile"));
   std::filesystem::remove(path);
   std::filesystem::create_symlink("/nowhere", path);
-  EXPECT_TRUE(has(obstacle_of_output(path), "not a regular file that only you own"));
+  EXPECT_TRUE(has(obstacle_of_output(path, "it"), "not a regular file that only you own"));
   const rlimit small = {4096, RLIM_INFINITY};
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   setrlimit(RLIMIT_FSIZE, &small);
-  EXPECT_TRUE(has(obstacle_of_output(path), "ulimit -f"));
+  EXPECT_TRUE(has(obstacle_of_output(path, "it"), "ulimit -f"));
   setrlimit(RLIMIT_FSIZE, &before);
 }
 
