@@ -401,6 +401,10 @@ void detach_this_thread(bool for_good) {
     state.record->flags &= ~format::kThreadRunning;
     state.record->wait_since_ns = 0;
   }
+  // Not in a handler in the middle of a call, which ends later.
+  if (for_good && state.canary->alive && state.waits != nullptr) {
+    signal_safe::end_thread(*state.waits);
+  }
   leave_context(state);
   fbleprof_hot.top = nullptr;
   asm volatile("" ::: "memory");

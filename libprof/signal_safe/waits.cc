@@ -406,6 +406,10 @@ inline void charge_at_end(ThreadState& thread, WaitThread& own, const fbleprof_w
 
 }  // namespace
 
+void end_thread(WaitThread& own) {
+  while (own.open_count != 0) want_no_more(own.open[--own.open_count].object);
+}
+
 void start_thread(WaitThread& own) {
   own.served += 1;
   own.gathered_ns = own.ending_frame = 0;
@@ -413,8 +417,7 @@ void start_thread(WaitThread& own) {
   own.knows_switches = read_usage(&usage);
   own.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
   own.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
-  // A cancelled thread left them.
-  while (own.open_count != 0) want_no_more(own.open[--own.open_count].object);
+  end_thread(own);
 }
 
 void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall) {

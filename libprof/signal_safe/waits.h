@@ -82,8 +82,10 @@ struct WaitThread {
   KnownWait known[kKnown];
 };
 
-// A new thread takes over the memory.
+// A new thread takes over the memory. And its thread ends: no thread waits for the objects of the
+// calls any more that it left when it was cancelled.
 void start_thread(WaitThread& own);
+void end_thread(WaitThread& own);
 
 // Charges the wait that the thread is in, if any, up to `wall`. `cpu` and `wall` are the readings
 // of its clocks. For the thread itself, and any thread that ends the process; needs no guard.

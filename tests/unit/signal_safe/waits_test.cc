@@ -577,7 +577,9 @@ TEST_F(Waits, OfAThreadThatEndedMeanwhileWantsNothingMore) {
   wait.object = lock;
   fbleprof_wait_begins(&wait);
   EXPECT_EQ(wanted, before + 1);
-  // It was cancelled. The next thread takes over its memory.
+  // It was cancelled, and ends. The next thread takes over its memory.
+  signal_safe::end_thread(own);
+  EXPECT_EQ(wanted, before);
   signal_safe::start_thread(own);
   EXPECT_EQ(wanted, before);
   EXPECT_EQ(own.open_count, 0u);
