@@ -3,6 +3,8 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
+#include <optional>
+
 #include "arch/jump_target.h"
 #include "channels.h"
 #include "waking.h"
@@ -13,11 +15,12 @@ namespace {
 
 using OfSevenWords = Word(Word, Word, Word, Word, Word, Word, Word);
 
-[[gnu::noinline]] Word wait_in_seven(Next& callee, std::uint64_t caller, Word a, Word b, Word c,
-                                     Word d, Word e, Word f, Word g, const void* object) {
+[[gnu::noinline]] Word wait_in_seven(Next& callee, std::uint64_t caller, WaitKind kind, Word a,
+                                     Word b, Word c, Word d, Word e, Word f, Word g,
+                                     const void* object = nullptr) {
   auto* function = callee.as<OfSevenWords>();
   if (function == nullptr) return missing();
-  const Waiting waiting(callee, caller, WaitKind::kForPeers, object);
+  const Waiting waiting(callee, caller, kind, object);
   return function(a, b, c, d, e, f, g);
 }
 
@@ -45,31 +48,56 @@ WaitKind kind_of_poll(bool has_descriptors, bool has_end) {
   return has_descriptors || !has_end ? WaitKind::kForPeers : WaitKind::kForOther;
 }
 
-bool may_block(Word number) {
+// Newer than the headers of some systems.
+constexpr Word kFutexWaitv = 449, kFutexWait = 455;
+
+// What a system call may wait for, as the function of its name does; none: it does not block.
+std::optional<WaitKind> kind_of_wait(Word number) {
   switch (number) {
-    case SYS_futex:
+    case SYS_accept:
+    case SYS_accept4:
     case SYS_epoll_wait:
     case SYS_epoll_pwait:
+    case SYS_rt_sigtimedwait:
+      return WaitKind::kForEvents;
+    case SYS_futex:
+    case kFutexWait:
+    case kFutexWaitv:
     case SYS_poll:
     case SYS_ppoll:
     case SYS_select:
     case SYS_pselect6:
+    case SYS_io_getevents:
+    case SYS_io_uring_enter:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_preadv2:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+      return WaitKind::kForPeers;
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
     case SYS_wait4:
     case SYS_waitid:
-    case SYS_io_getevents:
-    case SYS_io_uring_enter:
-    case SYS_read:
+    case SYS_pread64:
+    case SYS_preadv:
     case SYS_write:
-    case SYS_preadv2:
+    case SYS_writev:
+    case SYS_pwrite64:
+    case SYS_pwritev:
     case SYS_pwritev2:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_sendfile:
+    case SYS_copy_file_range:
     case SYS_fsync:
     case SYS_fdatasync:
     case SYS_flock:
-      return true;
+      return WaitKind::kForOther;
     default:
-      return false;
+      return std::nullopt;
   }
 }
 
@@ -104,15 +132,18 @@ FBLEPROF_SELECT(pselect)
 FBLEPROF_FCNTL(fcntl)
 FBLEPROF_FCNTL(fcntl64)
 
-FBLEPROF_WRAPPER(Word, getnameinfo, Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
-  return wait_in_seven(next::getnameinfo, FBLEPROF_CALLER, a, b, c, d, e, f, g, nullptr);
-}
+#define FBLEPROF_OF_SEVEN(name)                                                                  \
+  FBLEPROF_WRAPPER(Word, name, Word a, Word b, Word c, Word d, Word e, Word f, Word g) {         \
+    return wait_in_seven(next::name, FBLEPROF_CALLER, WaitKind::kForOther, a, b, c, d, e, f, g); \
+  }
+FBLEPROF_OF_SEVEN(getnameinfo)
+FBLEPROF_OF_SEVEN(gethostbyname2_r)
 
 // A call that makes a process or thread returns twice, so it is passed on by a jump.
 FBLEPROF_WRAPPER(Word, syscall, Word number, Word a, Word b, Word c, Word d, Word e, Word f) {
-  if (may_block(number)) {
+  if (const std::optional<WaitKind> kind = kind_of_wait(number)) {
     const void* object = number == SYS_futex ? awaited_futex(FBLEPROF_CALLER, a, b) : nullptr;
-    return wait_in_seven(next::syscall, FBLEPROF_CALLER, number, a, b, c, d, e, f, object);
+    return wait_in_seven(next::syscall, FBLEPROF_CALLER, *kind, number, a, b, c, d, e, f, object);
   }
   forget_by_call(number, a, b, c);
   auto* function = next::syscall.as<OfSevenWords>();

@@ -203,6 +203,9 @@ FBLEPROF_VARIADIC_1(__isoc99_scanf, __isoc99_vscanf)
 FBLEPROF_VARIADIC_2(__isoc99_fscanf, __isoc99_vfscanf)
 FBLEPROF_VARIADIC_1(__isoc23_scanf, __isoc23_vscanf)
 FBLEPROF_VARIADIC_2(__isoc23_fscanf, __isoc23_vfscanf)
+// They write to a socket, and return nothing.
+FBLEPROF_VARIADIC_2(syslog, vsyslog)
+FBLEPROF_VARIADIC_3(__syslog_chk, __vsyslog_chk)
 
 // These write to a descriptor at once.
 #define FBLEPROF_LISTED_TO(name)                                  \

@@ -83,6 +83,13 @@ check "sleeps in select" "$(waited select)" -ge 250
 check "none is idle" "$(waited '[idle]')" = 0
 verified "$profile"
 
+begin "calls that few programs make"
+settings=("${recording[@]}")
+same "$PROGRAMS/waits.plain" seldom
+check "a list of transfers" "$(waited lio_listio)" -ge 90
+check "a system call by its number" "$(waited syscall)" -ge 90
+verified "$profile"
+
 begin "off is off"
 settings=(FBLEPROF_CLOCK=wall)
 same "$PROGRAMS/waits.plain" workers

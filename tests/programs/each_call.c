@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +18,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <syslog.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -190,8 +193,29 @@ static void signals(void) {
   SAY(sleep(0));
 }
 
+static void names(void) {
+  static char room[4096];
+  struct passwd user, *found_user = NULL;
+  struct group group, *found_group = NULL;
+  gid_t groups[64];
+  int count = 64;
+  SAY(getpwnam("root") != NULL);
+  SAY(getpwuid(0) != NULL);
+  SAY(getpwnam_r("root", &user, room, sizeof room, &found_user));
+  SAY(getpwuid_r(0, &user, room, 1, &found_user) == ERANGE);
+  SAY(getgrnam("root") != NULL);
+  SAY(getgrgid(0) != NULL);
+  SAY(getgrnam_r("root", &group, room, sizeof room, &found_group));
+  SAY(getgrgid_r(0, &group, room, sizeof room, &found_group));
+  SAY(found_group == &group);
+  SAY(getgrouplist("root", 0, groups, &count) == count);
+  setlogmask(LOG_MASK(LOG_EMERG));
+  syslog(LOG_DEBUG, "%d %s", 1, "that nobody reads");
+}
+
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
+  names();
   streams();
   descriptors();
   locks();

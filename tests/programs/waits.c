@@ -4,6 +4,7 @@
 //   waits workers     threads that wait for work until the process ends
 //   waits naps FILE   threads that sleep in calls that otherwise wait for descriptors, and one that
 //                     reads FILE, which it makes, from its disk
+//   waits seldom      calls that few programs make, of 0.1 s each
 //   waits fork        a child that waits on its own
 //   waits cancel      threads cancelled, and waits left by siglongjmp
 //   waits jumps       waits left by siglongjmp and, on a stack that is then unmapped, by setcontext
@@ -16,6 +17,7 @@
 //   waits started_for_good   the same, and the wait does not end before the program
 //   waits interrupted recording is off for 0.4 s of a wait of 1 s
 #define _GNU_SOURCE
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fbleprof/fbleprof.h>
@@ -275,6 +277,31 @@ static int naps(const char* path) {
   return 0;
 }
 
+KEEP static void* answers_later(void* fd) {
+  usleep(100 * 1000);
+  if (write((int)(intptr_t)fd, "x", 1) != 1) abort();
+  return NULL;
+}
+static int seldom(void) {
+  pthread_t thread;
+  char byte;
+  if (pipe(answer) != 0) return 1;
+  pthread_create(&thread, NULL, answers_later, (void*)(intptr_t)answer[1]);
+  struct aiocb one = {
+      .aio_fildes = answer[0], .aio_buf = &byte, .aio_nbytes = 1, .aio_lio_opcode = LIO_READ};
+  struct aiocb* list[] = {&one};
+  if (lio_listio(LIO_WAIT, list, 1, NULL) != 0) return 1;
+  pthread_join(thread, NULL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  const struct timespec time = {0, 100 * 1000 * 1000};
+  if (syscall(SYS_rt_sigtimedwait, &set, NULL, &time, 8) != -1 || errno != EAGAIN) return 1;
+  puts("over");
+  return 0;
+}
+
 KEEP static void parent_waits(pid_t child) {
   waitpid(child, NULL, 0);
   __asm__ volatile("");
@@ -312,6 +339,13 @@ KEEP static void leaves(void) {
     (void)!read(ask[0], &c, 1);
   }
 }
+// How many threads wait for objects, as the recorder counts them.
+static int count_wanted(void) {
+  const uint16_t* wanted = dlsym(RTLD_DEFAULT, "fbleprof_wanted");
+  int sum = 0;
+  for (int i = 0; wanted != NULL && i < 2048; ++i) sum += wanted[i];
+  return sum;
+}
 static int cancel(void) {
   void* result = NULL;
   pthread_t thread;
@@ -320,6 +354,7 @@ static int cancel(void) {
   usleep(50000);
   pthread_cancel(thread);
   pthread_join(thread, &result);
+  const int wanted = count_wanted();
   signal(SIGALRM, leave);
   leaves();
   compute(100 * 1000 * 1000);
@@ -339,13 +374,6 @@ static ucontext_t outside, fiber;
 static void leave_fiber(int number) {
   (void)number;
   setcontext(&outside);
-// How many threads wait for objects, as the recorder counts them.
-static int count_wanted(void) {
-  const uint16_t* wanted = dlsym(RTLD_DEFAULT, "fbleprof_wanted");
-  int sum = 0;
-  for (int i = 0; wanted != NULL && i < 2048; ++i) sum += wanted[i];
-  return sum;
-}
 }
 static void fiber_reads(void) {
   char c;
@@ -354,7 +382,6 @@ static void fiber_reads(void) {
 // Its stack is made after the fiber's, so below.
 KEEP static void* leaves_fiber(void* stack) {
   static volatile int is_left;
-  const int wanted = count_wanted();
   getcontext(&outside);
   if (!is_left) {
     is_left = 1;
@@ -490,6 +517,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "idle") == 0 && argc > 2) return idle(argv[2]);
   if (strcmp(what, "workers") == 0) return workers();
   if (strcmp(what, "naps") == 0 && argc > 2) return naps(argv[2]);
+  if (strcmp(what, "seldom") == 0) return seldom();
   if (strcmp(what, "jumps") == 0) return jumps();
   if (strcmp(what, "plugins") == 0 && argc > 3) return plugins(argv + 2);
   if (strcmp(what, "fork") == 0) return forks();
