@@ -25,6 +25,7 @@
 #include "capture/threads.h"
 #include "capture/unrecorded.h"
 #include "signal_safe/session.h"
+#include "signal_safe/waits.h"
 
 namespace fbleprof::capture {
 
@@ -243,6 +244,7 @@ void become_own_process(ThreadState* inherited) {
   forget_found_threads();
   forget_unrecorded();
   forget_turns();
+  signal_safe::forget_wanted();
   // The code below may call rewritten functions of libc: their hooks must not attach this thread.
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = profile.is_in_exec = false;

@@ -304,7 +304,13 @@ void show_last_open(ThreadState& thread, const WaitThread& own) {
 
 void want_no_more(const void* object) {
   if (object == nullptr) return;
-  __atomic_fetch_sub(&fbleprof_wanted[wanted_place(object)], 1, __ATOMIC_RELAXED);
+  std::uint16_t& count = fbleprof_wanted[wanted_place(object)];
+  std::uint16_t before = __atomic_load_n(&count, __ATOMIC_RELAXED);
+  // 0: a forked child has forgotten the wait, which began in its parent.
+  while (before != 0 &&
+         !__atomic_compare_exchange_n(&count, &before, static_cast<std::uint16_t>(before - 1), true,
+                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
 }
 
 // Whether a thread that is at a stack pointer has left a wait without its end. Reads no stack but
@@ -405,6 +411,14 @@ inline void charge_at_end(ThreadState& thread, WaitThread& own, const fbleprof_w
 }
 
 }  // namespace
+
+void forget_wanted() {
+  // Written only where it must be: the pages are shared with the parent.
+  for (std::uint16_t& count : fbleprof_wanted) {
+    if (__atomic_load_n(&count, __ATOMIC_RELAXED) != 0)
+      __atomic_store_n(&count, 0, __ATOMIC_RELAXED);
+  }
+}
 
 void end_thread(WaitThread& own) {
   while (own.open_count != 0) want_no_more(own.open[--own.open_count].object);

@@ -87,6 +87,9 @@ struct WaitThread {
 void start_thread(WaitThread& own);
 void end_thread(WaitThread& own);
 
+// In a forked child: the threads that waited for objects are its parent's.
+void forget_wanted();
+
 // Charges the wait that the thread is in, if any, up to `wall`. `cpu` and `wall` are the readings
 // of its clocks. For the thread itself, and any thread that ends the process; needs no guard.
 void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall);

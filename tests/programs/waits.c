@@ -352,6 +352,10 @@ static int cancel(void) {
   if (pipe(ask) != 0) return 1;
   pthread_create(&thread, NULL, cancelled, NULL);
   usleep(50000);
+  int in_child = 0;
+  const pid_t child = fork();
+  if (child == 0) _exit(count_wanted());
+  waitpid(child, &in_child, 0);
   pthread_cancel(thread);
   pthread_join(thread, &result);
   const int wanted = count_wanted();
@@ -359,7 +363,7 @@ static int cancel(void) {
   leaves();
   compute(100 * 1000 * 1000);
   in_sleep(100 * 1000 * 1000);
-  printf("cancelled %d, wanted %d\n", result == PTHREAD_CANCELED, wanted);
+  printf("cancelled %d, wanted %d, in a child %x\n", result == PTHREAD_CANCELED, wanted, in_child);
   return 0;
 }
 
