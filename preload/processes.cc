@@ -71,6 +71,8 @@ FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
   });
 }
 
+// libc's daemon ends the parent by a call of its own, which does not come to us. So this does the
+// same (glibc 2.36), with our end; by the kernel's calls, as libc's own do not come to others.
 namespace {
 using fbleprof::arch::kernel_call;
 
@@ -78,6 +80,7 @@ int failed_with(int error) {
   errno = error;
   return -1;
 }
+
 // The three standard streams read and write nothing from now on.
 int open_null_as_standard() {
   const long fd = kernel_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/dev/null"), O_RDWR);
@@ -90,20 +93,12 @@ int open_null_as_standard() {
     kernel_call(SYS_close, fd);
     return failed_with(result < 0 ? static_cast<int>(-result) : ENODEV);
   }
-  for (int standard = 0; standard <= STDERR_FILENO; ++standard) {
-    kernel_call(SYS_dup3, fd, standard, 0);  // refused for itself, which changes nothing, either
-  }
+  for (int standard = 0; standard <= STDERR_FILENO; ++standard) kernel_call(SYS_dup2, fd, standard);
   if (fd > STDERR_FILENO) kernel_call(SYS_close, fd);
   return 0;
 }
-}  // namespace
 
-// libc's ends the parent by a call of its own, which does not come to us. So this does the same
-// (glibc 2.36), with our end.
-FBLEPROF_INTERPOSE int daemon(int keeps_directory, int keeps_streams) noexcept {
-  const capture::Definition next = capture::next_definition_of_libc("daemon", _DYNAMIC);
-  const bool is_libcs = next.is_libcs && next.next == next.of_libc;
-  if (!is_libcs) return original::daemon(keeps_directory, keeps_streams);
+int become_daemon(bool keeps_directory, bool keeps_streams) {
   const pid_t child = fork();
   if (child < 0) return -1;
   if (child != 0) {
@@ -113,8 +108,19 @@ FBLEPROF_INTERPOSE int daemon(int keeps_directory, int keeps_streams) noexcept {
   if (const long result = kernel_call(SYS_setsid); result < 0) {
     return failed_with(static_cast<int>(-result));
   }
-  if (keeps_directory == 0) kernel_call(SYS_chdir, reinterpret_cast<long>("/"));
-  return keeps_streams == 0 ? open_null_as_standard() : 0;
+  if (!keeps_directory) kernel_call(SYS_chdir, reinterpret_cast<long>("/"));
+  return keeps_streams ? 0 : open_null_as_standard();
+}
+}  // namespace
+
+extern "C" __attribute__((visibility("default")))
+fbleprof::preload::Words daemon_of_words __asm__("daemon");
+
+long daemon_of_words(long a, long b, long c, long d, long e, long f) {
+  const capture::Definition next = capture::next_definition_of_libc("daemon", _DYNAMIC);
+  const bool is_libcs = next.is_libcs && next.next == next.of_libc;
+  return is_libcs ? become_daemon(static_cast<int>(a) != 0, static_cast<int>(b) != 0)
+                  : original::daemon(a, b, c, d, e, f);
 }
 
 // A child process that clone makes with its own memory is like a forked one, on another stack.

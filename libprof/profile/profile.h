@@ -300,7 +300,7 @@ class Profile {
   const std::vector<Snapshot>& snapshots() const { return parts_.snapshots->all; }
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
   bool sites_apart() const { return parts_.sites_apart; }
-  // Whether counts lack calls: those without a callee, and those that were lost.
+  // Whether counts lack calls: those without a callee, or more than a few that were lost.
   bool lacks_callees() const { return lacks_callees_; }
   const Parts& parts() const { return parts_; }
 
@@ -314,6 +314,8 @@ class Profile {
   std::string_view text(StringId id) const { return strings().get(id); }
 
  private:
+  bool loses_many_calls() const;
+
   Parts parts_;
   bool lacks_callees_ = false;
 };

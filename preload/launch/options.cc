@@ -282,7 +282,7 @@ bool is_allocations(const std::string& text) {
 // As the recorder expands it, which keeps a % with another letter as it is.
 bool is_output(const std::string& text) {
   for (std::size_t at = text.find('%'); at < text.size(); at = text.find('%', at + 2)) {
-    if (at + 1 < text.size() && std::strchr("pehtr%", text[at + 1]) == nullptr) return false;
+    if (at + 1 == text.size() || std::strchr("pehtr%", text[at + 1]) == nullptr) return false;
   }
   return !text.empty();
 }

@@ -48,12 +48,26 @@ WaitKind kind_of_poll(bool has_descriptors, bool has_end) {
   return has_descriptors || !has_end ? WaitKind::kForPeers : WaitKind::kForOther;
 }
 
+WaitKind kind_of_select(Word count, Word in, Word out, Word other, Word end) {
+  const bool has_sets = in != 0 || out != 0 || other != 0;
+  return kind_of_poll(static_cast<int>(count) != 0 && has_sets, end != 0);
+}
+
 // Newer than the headers of some systems.
 constexpr Word kFutexWaitv = 449, kFutexWait = 455;
 
 // What a system call may wait for, as the function of its name does; none: it does not block.
-std::optional<WaitKind> kind_of_wait(Word number) {
+std::optional<WaitKind> kind_of_wait(Word number, Word a, Word b, Word c, Word d, Word e) {
   switch (number) {
+    case SYS_poll:
+      return kind_of_poll(b != 0, static_cast<int>(c) >= 0);
+    case SYS_ppoll:
+      return kind_of_poll(b != 0, c != 0);
+    case SYS_select:
+    case SYS_pselect6:
+      return kind_of_select(a, b, c, d, e);
+    case SYS_preadv2:
+      return d == -1 ? WaitKind::kForPeers : WaitKind::kForOther;
     case SYS_accept:
     case SYS_accept4:
     case SYS_epoll_wait:
@@ -63,15 +77,10 @@ std::optional<WaitKind> kind_of_wait(Word number) {
     case SYS_futex:
     case kFutexWait:
     case kFutexWaitv:
-    case SYS_poll:
-    case SYS_ppoll:
-    case SYS_select:
-    case SYS_pselect6:
     case SYS_io_getevents:
     case SYS_io_uring_enter:
     case SYS_read:
     case SYS_readv:
-    case SYS_preadv2:
     case SYS_recvfrom:
     case SYS_recvmsg:
     case SYS_recvmmsg:
@@ -115,7 +124,7 @@ FBLEPROF_POLL(__ppoll_chk, end != 0)
 
 #define FBLEPROF_SELECT(name)                                                            \
   FBLEPROF_WRAPPER(Word, name, Word count, Word b, Word c, Word d, Word end, Word f) {   \
-    const WaitKind kind = kind_of_poll(static_cast<int>(count) != 0, end != 0);          \
+    const WaitKind kind = kind_of_select(count, b, c, d, end);                           \
     return wait_for(next::name, FBLEPROF_CALLER, kind, nullptr, count, b, c, d, end, f); \
   }
 FBLEPROF_SELECT(select)
@@ -141,7 +150,7 @@ FBLEPROF_OF_SEVEN(gethostbyname2_r)
 
 // A call that makes a process or thread returns twice, so it is passed on by a jump.
 FBLEPROF_WRAPPER(Word, syscall, Word number, Word a, Word b, Word c, Word d, Word e, Word f) {
-  if (const std::optional<WaitKind> kind = kind_of_wait(number)) {
+  if (const std::optional<WaitKind> kind = kind_of_wait(number, a, b, c, d, e)) {
     const void* object = number == SYS_futex ? awaited_futex(FBLEPROF_CALLER, a, b) : nullptr;
     return wait_in_seven(next::syscall, FBLEPROF_CALLER, *kind, number, a, b, c, d, e, f, object);
   }

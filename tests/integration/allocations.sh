@@ -560,8 +560,8 @@ int main(int argc, char** argv) {
   void* pooled = opened(argv[1], RTLD_LOCAL);
   call(pooled, "make");
   void* other = opened(argv[2], RTLD_GLOBAL);
-  call(pooled, "drop"), call(other, "work");
-  return puts("done") < 0;
+  call(pooled, "drop");
+  return printf("%d\n", ((int (*)(int))dlsym(other, "work"))(100)) < 0;
 }
 C
 cat >"$dir/pooled.cc" <<'CC'

@@ -18,6 +18,28 @@ for mode in fentry gmon mcount cyg cygclang; do
   done
 done
 
+begin "a library's own function called daemon"
+cat >"$dir/own.c" <<'C'
+#include <stdio.h>
+const char* daemon(const char* a, const char* b, const char* c) {
+  printf("%s %s %s\n", a, b, c);
+  return c;
+}
+const char* start(const char* a, const char* b, const char* c) { return daemon(a, b, c); }
+C
+cat >"$dir/main.c" <<'C'
+#include <stdio.h>
+const char* start(const char* a, const char* b, const char* c);
+int main(void) {
+  char words[3][8] = {"one", "two", "three"};
+  return puts(start(words[0], words[1], words[2])) < 0;
+}
+C
+gcc -fno-builtin -shared -fPIC "$dir/own.c" -o "$dir/libown.so" || fail "no library"
+gcc "$dir/main.c" -o "$dir/main" -L"$dir" -lown -Wl,-rpath,"$dir" || fail "no program"
+same "$dir/main"
+check "all arguments" "$(cat "$dir/profiled.out")" = $'one two three\nthree'
+
 begin "daemon ends the parent, and the child goes on"
 plain "$PROGRAMS/endings.fentry" daemon "$dir/plain.told"
 profiled "$PROGRAMS/endings.fentry" daemon "$dir/profiled.told"

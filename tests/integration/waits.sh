@@ -79,6 +79,7 @@ settings=("${recording[@]}")
 profiled "$PROGRAMS/waits.plain" naps "$dir/file"
 check "sleeps in poll" "$(waited poll)" -ge 250
 check "sleeps in select" "$(waited select)" -ge 250
+check "sleeps in the system call" "$(waited syscall)" -ge 250
 [ -s "$dir/profiled.out" ] || check "reads of the disk" "$(waited pread)" -gt 0
 check "none is idle" "$(waited '[idle]')" = 0
 verified "$profile"

@@ -244,8 +244,12 @@ KEEP static void* naps_in_poll(void* unused) {
 KEEP static void* naps_in_select(void* unused) {
   for (int i = 0; i < 15; ++i) {
     struct timeval time = {0, 20 * 1000};
-    select(0, NULL, NULL, NULL, &time);
+    select(i % 2 ? FD_SETSIZE : 0, NULL, NULL, NULL, &time);
   }
+  return unused;
+}
+KEEP static void* naps_in_calls(void* unused) {
+  for (int i = 0; i < 15; ++i) syscall(SYS_poll, NULL, 0, 20);
   return unused;
 }
 enum { kBlock = 4096, kBlocks = 256 };
@@ -267,13 +271,14 @@ KEEP static void* reads_disk(void* disk) {
   return NULL;
 }
 static int naps(const char* path) {
-  pthread_t threads[3];
+  pthread_t threads[4];
   const int disk = open_disk(path);
   if (disk < 0) puts("no direct access");
   pthread_create(&threads[0], NULL, naps_in_poll, NULL);
   pthread_create(&threads[1], NULL, naps_in_select, NULL);
-  if (disk >= 0) pthread_create(&threads[2], NULL, reads_disk, (void*)(intptr_t)disk);
-  for (int i = 0; i < (disk >= 0 ? 3 : 2); ++i) pthread_join(threads[i], NULL);
+  pthread_create(&threads[2], NULL, naps_in_calls, NULL);
+  if (disk >= 0) pthread_create(&threads[3], NULL, reads_disk, (void*)(intptr_t)disk);
+  for (int i = 0; i < (disk >= 0 ? 4 : 3); ++i) pthread_join(threads[i], NULL);
   return 0;
 }
 

@@ -550,6 +550,15 @@ TEST_F(CommandLine, LostCallsMakeTheCountsLowerBounds) {
   EXPECT_FALSE(test::holds(text({"--self", "$one"}), "≥"));
 }
 
+TEST_F(CommandLine, AFewLostCallsOfManyLeaveCountsAndAverages) {
+  FileBuilder file = simple();
+  file.calls("main work", 1'000'000);
+  file.record<format::Thread>(file.current_thread())->lost_calls = 1;
+  file.write(path("few"));
+  EXPECT_FALSE(test::holds(text({"--self", "$few"}), "≥"));
+  expect({{{"--summary", "$few"}, "lost"}});
+}
+
 TEST_F(CommandLine, TheTimeAfterAResetIsRecordedUntilRecordingEnds) {
   FileBuilder file = simple();
   file.header().start_monotonic_ns = 100'000;
