@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "profile/missing_file.h"
+
 namespace fbleprof::profile {
 namespace {
 
@@ -111,10 +113,7 @@ Result<FileImage> FileImage::load(const std::string& path) {
   if (image.fd_ < 0) {
     const int error = errno;
     return failure(path, fmt::format("cannot open: {}", std::strerror(error)),
-                   error == ENOENT
-                       ? "run the program first: fble-prof ./prog; if --out or attach named "
-                         "another file, name that"
-                       : "");
+                   error == ENOENT ? kAdviceIfMissing : "");
   }
   struct stat status;
   if (fstat(image.fd_, &status) != 0) {

@@ -8,7 +8,6 @@ namespace fbleprof::preload {
 
 #define FBLEPROF_OLD_NAME(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
 FBLEPROF_OLD_NAME(dladdr);
-FBLEPROF_OLD_NAME(dlerror);
 FBLEPROF_OLD_NAME(dlopen);
 FBLEPROF_OLD_NAME(dlsym);
 FBLEPROF_OLD_NAME(dlvsym);

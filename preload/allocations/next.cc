@@ -43,7 +43,7 @@ void find_next_allocator() {
   find(&next.mremap, "mremap");
   // Lookups that fail allocate their messages, which are not the program's: early memory.
   withdraw_operators();
-  // Last: it shows that all are found.
+  // Last: it shows that all are found, and dlerror forgets the failures.
   decltype(next.malloc) found;
   find(&found, "malloc");
   __atomic_store_n(&next.malloc, found, __ATOMIC_RELEASE);

@@ -2,7 +2,6 @@
 
 #include <link.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include <cstdint>
 
@@ -58,9 +57,7 @@ void withdraw_operators() {
     if (!is_operator(name) || dlsym(RTLD_NEXT, name) != nullptr) continue;
     if (ElfW(Sym)* symbol = own_symbol(name)) unneeded[count++] = symbol;
   }
-  if (count == 0) return;
-  hide(unneeded, count);
-  dlerror();  // our lookups that failed are not the program's
+  if (count != 0) hide(unneeded, count);
 }
 
 }  // namespace fbleprof::preload

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "profile/missing_file.h"
 #include "profile/pack.h"
 #include "profile/plain_run.h"
 #include "profile/reader.h"
@@ -54,10 +55,7 @@ class Source {
       return Error{name,
                    {},
                    fmt::format("cannot open: {}", std::strerror(error)),
-                   error == ENOENT
-                       ? "run the program first: fble-prof ./prog; if --out or attach named "
-                         "another file, name that"
-                       : ""};
+                   error == ENOENT ? profile::kAdviceIfMissing : ""};
     }
     Source source(name, fd, true);
     struct stat status;

@@ -179,9 +179,8 @@ std::string peak_note(const Profile& profile, std::uint64_t peak) {
       std::max(1.0, part.peak * static_cast<double>(part.samples) / part.allocated);
   const double off_percent = 100 * part.peak / static_cast<double>(peak) / std::sqrt(samples);
   return fmt::format(
-      "at peak: the highest estimate, from some {}: off by {:.0f} % by chance at any moment, so it "
-      "is "
-      "too high, many times with few samples (--memory-profile=exact counts each block)",
+      "at peak: the highest estimate, from some {}: off by {:.0f} % by chance at any moment, so "
+      "it is too high, many times with few samples (--memory-profile=exact counts each block)",
       counted(static_cast<std::uint64_t>(samples + 0.5), "sample"), off_percent);
 }
 
