@@ -63,4 +63,4 @@ with open(sys.argv[1], "r+b") as file:
 END
 "$REPORT" "$profile" >"$dir/out" 2>"$dir/err" || fail "what is whole is not shown"
 check "one line" "$(wc -l <"$dir/err")" = 1
-has_text "damaged: .* more faults" "$dir/err" || fail "it does not tell of the others"
+has_text "damaged: .* more fault" "$dir/err" || fail "it does not tell of the others"
