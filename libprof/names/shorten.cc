@@ -95,13 +95,13 @@ std::string without_return_type(const Anatomy& name) {
 
 }  // namespace
 
-std::size_t columns(std::string_view text) {
+std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 std::string cut(std::string_view text, std::size_t width) {
-  if (columns(text) <= width) return std::string(text);
+  if (width_of(text) <= width) return std::string(text);
   if (width == 0) return {};
   std::size_t left = width - 1;  // columns beside the ellipsis
   std::size_t end = 0;
@@ -116,7 +116,7 @@ std::string cut(std::string_view text, std::size_t width) {
 namespace {
 
 std::string shorten_function(std::string_view name, std::size_t width) {
-  const auto fits = [width](const std::string& text) { return columns(text) <= width; };
+  const auto fits = [width](const std::string& text) { return width_of(text) <= width; };
   Anatomy anatomy = dissect(tidy(name));
   if (fits(anatomy.text)) return anatomy.text;
 

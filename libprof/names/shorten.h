@@ -8,7 +8,7 @@
 namespace fbleprof::names {
 
 // The number of columns that UTF-8 text takes on a terminal: one per character.
-std::size_t columns(std::string_view text);
+std::size_t width_of(std::string_view text);
 
 // `text` in at most `width` columns, its end replaced by an ellipsis if it is longer.
 std::string cut(std::string_view text, std::size_t width);

@@ -29,11 +29,6 @@ attach::ExactChoice choice_of(const std::string& modules) {
 
 }  // namespace
 
-int give_up(int status, const std::string& line) {
-  say(line);
-  return status;
-}
-
 sigset_t ending_signals() {
   sigset_t ending;
   sigemptyset(&ending);

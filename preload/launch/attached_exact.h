@@ -11,8 +11,6 @@ namespace fbleprof::launch {
 
 // Exit statuses of attach and detach.
 inline constexpr int kRefused = 1, kWrongUse = 2;
-// Prints the line, and returns the status.
-int give_up(int status, const std::string& line);
 
 // The signals that end this program, and that wait while it traces a process.
 sigset_t ending_signals();

@@ -39,12 +39,9 @@ constexpr char kHelp[] =
     "\n"
     "Exit status: 0 done, 1 the program did not do it, 2 wrong usage or no such profile.\n";
 
-int give_up(int status, const std::string& line) {
-  say("ctl: " + line);
-  return status;
-}
+int fail(int status, const std::string& line) { return give_up(status, "ctl: " + line); }
 
-int report(const Status& failure) { return failure ? give_up(kNotDone, failure->line()) : 0; }
+int report(const Status& failure) { return failure ? fail(kNotDone, failure->line()) : 0; }
 
 const char* reason_text(format::SnapshotReason reason) {
   switch (reason) {
@@ -90,25 +87,25 @@ int show_status(const RunningProfile& profile) {
 
 int set_recording(RunningProfile& profile, bool on) {
   const auto answer = profile.set_recording(on, kPatience);
-  if (!answer) return give_up(kNotDone, answer.error().line());
+  if (!answer) return fail(kNotDone, answer.error().line());
   const std::string pid = std::to_string(profile.header().pid);
   switch (*answer) {
     case Answer::kDone:
     case Answer::kAlready:
       return 0;
     case Answer::kPending:
-      return give_up(kNotDone, "process " + pid +
-                                   " sleeps: it obeys at its next call of a function "
-                                   "with hooks; or try again when it computes");
+      return fail(kNotDone, "process " + pid +
+                                " sleeps: it obeys at its next call of a function "
+                                "with hooks; or try again when it computes");
     case Answer::kDetached:
-      return give_up(kNotDone, "process " + pid + " is detached: use fble-prof attach " +
-                                   std::to_string(profile.pid()));
+      return fail(kNotDone, "process " + pid + " is detached: use fble-prof attach " +
+                                std::to_string(profile.pid()));
     case Answer::kRefused:
       break;
   }
-  return give_up(kNotDone, "process " + pid +
-                               " obeys at its next call of a function with hooks; to reach it "
-                               "otherwise, set kernel.perf_event_paranoid to 2 or less");
+  return fail(kNotDone, "process " + pid +
+                            " obeys at its next call of a function with hooks; to reach it "
+                            "otherwise, set kernel.perf_event_paranoid to 2 or less");
 }
 
 bool is_name(const std::string& text) {
@@ -129,22 +126,21 @@ int control(const std::vector<std::string>& words) {
   const bool is_known = command == "start" || command == "stop" || command == "status" ||
                         command == "reset" || command == "snapshot" || command == "windows";
   if (!is_known || words.size() != wanted) {
-    return give_up(
-        kWrongUse,
-        "expected FILE and one of start, stop, status, reset, snapshot NAME, windows TIME "
-        "(fble-prof ctl --help)");
+    return fail(kWrongUse,
+                "expected FILE and one of start, stop, status, reset, snapshot NAME, windows TIME "
+                "(fble-prof ctl --help)");
   }
   if (command == "snapshot" && !is_name(words[2])) {
-    return give_up(kWrongUse, words[2] + ": a name has 1 to 255 bytes and does not contain \"..\"");
+    return fail(kWrongUse, words[2] + ": a name has 1 to 255 bytes and does not contain \"..\"");
   }
   const auto windows = command == "windows" ? read_windows(words[2]) : Windows{};
   if (!windows) {
-    return give_up(kWrongUse, words[2] +
-                                  ": expected a time such as 500ms, 10s or 5m, optionally "
-                                  "followed by \",N\", 1 to 1000");
+    return fail(kWrongUse, words[2] +
+                               ": expected a time such as 500ms, 10s or 5m, optionally "
+                               "followed by \",N\", 1 to 1000");
   }
   auto profile = RunningProfile::open(words[0]);
-  if (!profile) return give_up(kWrongUse, profile.error().line());
+  if (!profile) return fail(kWrongUse, profile.error().line());
   if (command == "status") return show_status(*profile);
   if (command == "snapshot") return report(profile->snapshot(words[2]));
   if (command == "reset") return report(profile->reset());

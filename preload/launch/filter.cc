@@ -13,8 +13,8 @@
 #include <iterator>
 
 #include "launch/exact.h"
-#include "launch/names.h"
 #include "launch/program_run.h"
+#include "launch/report_tool.h"
 
 namespace fbleprof::launch {
 namespace {
@@ -28,26 +28,15 @@ std::string hash_of(const std::string& text) {
   return digits;
 }
 
-// Runs the report for `fble-prof-report --left-out FILTER FILE MODULE ...`. Returns its first
-// complaint, or why it could not run, or "".
-std::string run_report(const std::string& report, const std::string& filter,
-                       const std::vector<std::string>& files = {}) {
-  std::vector<std::string> words = {report, "--left-out", filter};
-  words.insert(words.end(), files.begin(), files.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+// Runs `fble-prof-report --left-out FILTER FILE MODULE ...`. Returns its first complaint, or why it
+// could not run, or "".
+std::string complaint_of_report(const std::string& filter,
+                                const std::vector<std::string>& files = {}) {
+  std::vector<std::string> arguments = {"--left-out", filter};
+  arguments.insert(arguments.end(), files.begin(), files.end());
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    return std::string("no pipe for ") + report + ": " + std::strerror(errno);
-  const pid_t child = fork();
-  if (child == 0) {
-    unsetenv("LD_PRELOAD");
-    dup2(ends[1], STDERR_FILENO);
-    execv(report.c_str(), argv.data());
-    std::fprintf(stderr, "%s: %s\n", report.c_str(), std::strerror(errno));
-    _exit(1);
-  }
+  if (pipe2(ends, O_CLOEXEC) != 0) return std::string("no pipe: ") + std::strerror(errno);
+  const pid_t report = start_report(arguments, STDERR_FILENO, ends[1]);
   const int failure = errno;
   close(ends[1]);
   std::string text;
@@ -56,9 +45,9 @@ std::string run_report(const std::string& report, const std::string& filter,
     text.append(bytes, static_cast<std::size_t>(got));
   }
   close(ends[0]);
-  if (child < 0) return std::string("cannot fork: ") + std::strerror(failure);
-  if (wait_for(child) == 0) return {};
-  return text.empty() ? report + " failed" : text.substr(0, text.find('\n'));
+  if (report < 0) return std::string("cannot fork: ") + std::strerror(failure);
+  if (wait_for(report) == 0) return {};
+  return text.empty() ? report_path() + " failed" : text.substr(0, text.find('\n'));
 }
 
 std::string bytes_of(const std::string& path) {
@@ -76,7 +65,7 @@ Result<FilterFiles> prepare_filter(const std::string& filter) {
   if (access(report.c_str(), X_OK) != 0) {
     return wrong(report + " was not found: install it beside fble-prof");
   }
-  if (const std::string complaint = run_report(report, filter); !complaint.empty()) {
+  if (const std::string complaint = complaint_of_report(filter); !complaint.empty()) {
     return wrong(complaint);
   }
   const std::string folder = plan_folder("/left-out-" + hash_of(filter));
@@ -98,7 +87,7 @@ std::vector<std::string> tables_of(const std::string& filter,
     files.push_back(file_of(i));
     files.push_back(modules[i]);
   }
-  run_report(report_path(), filter, files);
+  complaint_of_report(filter, files);
   for (std::size_t i = 0; i < modules.size(); ++i) tables[i] = bytes_of(file_of(i));
   std::filesystem::remove_all(folder, failure);
   return tables;

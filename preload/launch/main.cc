@@ -34,11 +34,6 @@ constexpr int kWrongUse = 2;
 constexpr int kCannotRun = 126;
 constexpr int kNotFound = 127;
 
-int give_up(int status, const std::string& line) {
-  say(line);
-  return status;
-}
-
 // Why no profile can come to where --out says, or "". Only the recorder can expand names with %e
 // and the like, and it says what else is wrong: it may run as another user.
 std::string obstacle_to_output(const Request& request) {

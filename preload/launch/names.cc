@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,9 +11,8 @@
 
 #include "control/running_profile.h"
 #include "format/format.h"
-#include "launch/library.h"
 #include "launch/program_run.h"
-#include "launch/say.h"
+#include "launch/report_tool.h"
 
 namespace fbleprof::launch {
 namespace {
@@ -60,46 +57,20 @@ std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t s
   return files;
 }
 
-std::string report_path() {
-  const fs::path tools = folder_of_tools();
-  const fs::path report = tools / "fble-prof-report";
-  // In a build tree the report is in its own folder.
-  const fs::path built = tools / "report" / "fble-prof-report";
-  return access(report.c_str(), X_OK) != 0 && access(built.c_str(), X_OK) == 0 ? built.string()
-                                                                               : report.string();
-}
-
-namespace {
-
-void run_report(const std::string& report, std::span<const std::string> files) {
-  std::vector<std::string> words = {report, "--pack", "--tolerant"};
-  words.insert(words.end(), files.begin(), files.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    unsetenv("LD_PRELOAD");
-    // Stdout belongs to the program.
-    const int nowhere = open("/dev/null", O_WRONLY);
-    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
-    execv(report.c_str(), argv.data());
-    say("--names: " + report + ": " + std::strerror(errno));
-    _exit(1);
-  }
-  if (child > 0) wait_for(child);
-}
-
-}  // namespace
-
 void put_names_into(const std::vector<std::string>& files) {
   // The kernel limits the length of a command line.
   constexpr std::size_t kAtOnce = 200;
-  const std::string report = report_path();
+  // Stdout belongs to the program.
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   const std::span<const std::string> all(files);
   for (std::size_t i = 0; i < all.size(); i += kAtOnce) {
-    run_report(report, all.subspan(i, std::min(kAtOnce, all.size() - i)));
+    const auto some = all.subspan(i, std::min(kAtOnce, all.size() - i));
+    std::vector<std::string> arguments = {"--pack", "--tolerant"};
+    arguments.insert(arguments.end(), some.begin(), some.end());
+    const pid_t report = start_report(arguments, STDOUT_FILENO, nowhere);
+    if (report > 0) wait_for(report);
   }
+  if (nowhere >= 0) close(nowhere);
 }
 
 }  // namespace fbleprof::launch

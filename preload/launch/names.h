@@ -14,9 +14,6 @@ enum class OfRun { kEnded, kLive };
 std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t since_ns,
                                          OfRun which = OfRun::kEnded);
 
-// The path of fble-prof-report, beside this program.
-std::string report_path();
-
 // Puts the names of their functions into these profiles.
 void put_names_into(const std::vector<std::string>& files);
 

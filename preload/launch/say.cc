@@ -27,6 +27,11 @@ void say(const std::string& line) {
   std::fprintf(stderr, "fble-prof: %s\n", printable(line).c_str());
 }
 
+int give_up(int status, const std::string& line) {
+  say(line);
+  return status;
+}
+
 int print(const std::string& text) {
   constexpr int kNotWritten = 2;
   // Only the flush finds a full disk.

@@ -9,16 +9,13 @@
 #include <string_view>
 
 #include "base/safe_text.h"
+#include "names/shorten.h"
 
 namespace fbleprof::report {
 
 using fbleprof::escape;
-
-// The number of columns that escaped text takes.
-std::size_t width_of(std::string_view text);
-
-// `text` in at most `width` columns, its end replaced by an ellipsis if it is longer.
-std::string cut(std::string_view text, std::size_t width);
+using names::cut;
+using names::width_of;
 
 // `text` padded with blanks to at least `width` columns.
 std::string pad_left(std::string_view text, std::size_t width);

@@ -18,6 +18,7 @@
 #include "launch/library.h"
 #include "launch/names.h"
 #include "launch/program_run.h"
+#include "launch/report_tool.h"
 
 namespace fbleprof::launch {
 namespace {

@@ -97,7 +97,7 @@ TEST(Shorten, KeepsTextThatIsNotAReturnType) {
 }
 
 TEST(Shorten, CountsCharactersNotBytes) {
-  EXPECT_EQ(columns("größe"), 5U);
+  EXPECT_EQ(width_of("größe"), 5U);
   EXPECT_EQ(shorten("größe", 5), "größe");
   EXPECT_EQ(shorten("größenwahn", 4), "grö…");
 }
@@ -108,7 +108,7 @@ TEST(Shorten, NeverExceedsTheWidthWhateverTheName) {
         "operator", "{lambda(int)#1}::operator()(int) const", "\xff\xfe\x80",
         "decltype(a->b) f<c>()", "<T as Trait>::method", "a<b<c<d<e<f<g>>>>>>::h(i)"}) {
     for (std::size_t width = 1; width < 40; ++width) {
-      EXPECT_LE(columns(shorten(name, width)), width) << name;
+      EXPECT_LE(width_of(shorten(name, width)), width) << name;
     }
     shorten(name, 0);
   }
@@ -127,13 +127,13 @@ TEST(Shorten, TakesLinearTimeOnHostileNames) {
        {"a<", "<", "(", "a::", "operator<", "std::basic_", "{", "x,", "std::a<b, "}) {
     std::string name;
     while (name.size() < 64 * 1024) name += part;
-    EXPECT_LE(columns(shorten(name, 40)), 40U) << part;
+    EXPECT_LE(width_of(shorten(name, 40)), 40U) << part;
     shorten(name, 0);
   }
   std::string nested;
   for (int i = 0; i < 10000; ++i) nested += "std::a<";
   nested += std::string(10000, '>');
-  EXPECT_LE(columns(shorten(nested, 40)), 40U);
+  EXPECT_LE(width_of(shorten(nested, 40)), 40U);
 }
 
 }  // namespace
