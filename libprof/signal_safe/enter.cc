@@ -40,9 +40,15 @@ struct Call {
   bool is_of_leaf() const { return rewritten != nullptr && rewritten->is_leaf != 0; }
 };
 
-// A leaf gets no entry: it makes no calls, and its caller proves its samples.
+// A leaf gets no entry: it makes no calls, and its caller proves its samples. The entries above the
+// caller's go as with other calls: if a stale one stayed on top, each call of a leaf by code without
+// hooks (a comparison that qsort calls) would miss the cache and walk the stack.
 void push(ThreadState& thread, Entry* below, const Call& call, Word word) {
-  if (!call.is_of_leaf()) signal_safe::push(thread, below, call.frame, word);
+  if (call.is_of_leaf()) {
+    thread.hot->top = below;
+  } else {
+    signal_safe::push(thread, below, call.frame, word);
+  }
 }
 
 void remember(ThreadState& thread, Word context, const Call& call, std::uint64_t* calls, Word to) {

@@ -117,6 +117,18 @@ TEST_F(Hooks, CallsBeyondTheShadowStackAreToldAsDeep) {
   EXPECT_EQ(recording.pairs().size(), 20u);
 }
 
+// If the stale entry stayed, no call of the leaf would be found in the cache.
+TEST_F(Hooks, ACallOfALeafEndsTheStaleEntriesAboveItsCaller) {
+  constexpr std::uint32_t kCaller = 1, kEnded = 2, kLeaf = 3;
+  call_rewritten(kRoot, kCaller, 1);
+  call_rewritten(kCaller, kEnded, 2);
+  trampolines[{kRoot, kLeaf}].function.is_leaf = 1;
+  call_rewritten(kCaller, kLeaf, 3);
+  EXPECT_EQ(function_on_top(), kCaller);
+  EXPECT_EQ((recording.pairs()[{kCaller, kLeaf}]), 1u);
+  EXPECT_EQ(recording.pairs().count({kEnded, kLeaf}), 0u);
+}
+
 // A shadow stack of one page, with `free` bytes of free address space behind it.
 struct GrowingShadow {
   explicit GrowingShadow(Recording& recording, std::size_t free) : all(4096 + free + 4096) {
