@@ -215,7 +215,6 @@ class Comparison {
     }
     for (const Metric* run : metrics_.base_runs) base_runs_.emplace_back(profile_, *run);
     for (const Metric* run : metrics_.runs) runs_.emplace_back(profile_, *run);
-    compare_calls();
     compare_functions(base_costs, now_costs);
     compare_nodes(base_costs, now_costs);
     result_.total.is_noise =
@@ -240,14 +239,25 @@ class Comparison {
     return all;
   }
 
-  void compare_calls() {
+  Change mean_calls(std::uint64_t base, std::uint64_t now) const {
+    return {scaled(base, 1, result_.noise.base_runs), scaled(now, 1, result_.noise.now_runs)};
+  }
+
+  // Returns the same by function. A function's mean is that of all its calls: the means of its
+  // contexts are rounded, so their sum may be far off.
+  std::vector<Change> compare_calls() {
     const std::vector<std::uint64_t> base = own_values(profile_, metrics_.base_calls);
     const std::vector<std::uint64_t> now = own_values(profile_, metrics_.calls);
     result_.calls.resize(now.size());
+    std::vector<Change> of_functions(profile_.functions().count());
     for (std::size_t n = 0; n < now.size(); ++n) {
-      result_.calls[n] = {scaled(base[n], 1, result_.noise.base_runs),
-                          scaled(now[n], 1, result_.noise.now_runs)};
+      result_.calls[n] = mean_calls(base[n], now[n]);
+      Change& all = of_functions[profile_.nodes().function[n].index()];
+      all.base += base[n];
+      all.now += now[n];
     }
+    for (Change& all : of_functions) all = mean_calls(all.base, all.now);
+    return of_functions;
   }
 
   using Rows = std::vector<FunctionRow>;
@@ -275,12 +285,7 @@ class Comparison {
     std::vector<Rows> base_runs, runs;
     for (const Costs& run : base_runs_) base_runs.push_back(rows_of(run));
     for (const Costs& run : runs_) runs.push_back(rows_of(run));
-    std::vector<Change> calls(profile_.functions().count());
-    for (std::size_t n = 0; n < profile_.nodes().count(); ++n) {
-      Change& of_function = calls[profile_.nodes().function[n].index()];
-      of_function.base += result_.calls[n].base;
-      of_function.now += result_.calls[n].now;
-    }
+    const std::vector<Change> calls = compare_calls();
     std::vector<FunctionChange>& changes = result_.functions;
     for (std::size_t i = 0; i < now.size(); ++i) {
       if (!base[i].function && !now[i].function) continue;

@@ -49,19 +49,9 @@ Profile::Profile(Parts parts) : parts_(std::move(parts)) {
   }
   fill_in(parts_.snapshots);
   fill_in(parts_.groups);
-  for (const Process& process : processes()) lacks_callees_ |= process.calls_without_callee != 0;
-  lacks_callees_ |= loses_many_calls();
-}
-
-// A handler of the program that interrupts the recorder loses a call, too, now and then: the
-// summary tells how many. Beyond that, the disk was full, and many are missing.
-bool Profile::loses_many_calls() const {
-  constexpr std::uint64_t kFewOf = 1000;
-  std::uint64_t lost = 0, counted = 0;
-  for (const Thread& thread : threads()) lost += thread.lost_calls;
-  if (lost == 0) return false;
-  for (std::size_t e = 0; e < edges().count(); ++e) counted += edges().calls[e];
-  return lost > counted / kFewOf;
+  for (const Process& process : processes()) {
+    lacks_callees_ |= process.calls_without_callee != 0 || process.lost_many_calls;
+  }
 }
 
 const Metric* Profile::find_metric(std::string_view name) const {

@@ -87,6 +87,7 @@ struct Process {
   // Calls that found no space, not even as a pair of caller and callee: they are calls of
   // [overflow], and the counts of what they called are too low.
   std::uint64_t calls_without_callee = 0;
+  bool lost_many_calls = false;  // more than one in a thousand
   // Counts of what was lost or folded away.
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
   // Contexts also go to [overflow] where the disk is full or the file has ended. The recorder
@@ -314,8 +315,6 @@ class Profile {
   std::string_view text(StringId id) const { return strings().get(id); }
 
  private:
-  bool loses_many_calls() const;
-
   Parts parts_;
   bool lacks_callees_ = false;
 };

@@ -557,6 +557,17 @@ class Reader {
     return calls;
   }
 
+  // A handler of the program that interrupts the recorder loses a call, too, now and then: the
+  // summary tells how many. Beyond that, the disk was full, and many are missing.
+  bool lost_many_calls(const Edges& edges) const {
+    constexpr std::uint64_t kFewOf = 1000;
+    std::uint64_t lost = 0, counted = 0;
+    for (const Thread& thread : profile_threads_) lost += thread.lost_calls;
+    if (lost == 0) return false;
+    for (std::size_t e = 0; e < edges.count(); ++e) counted += edges.calls[e];
+    return lost > counted / kFewOf;
+  }
+
   std::string lacking_callees() const {
     if (process_.calls_without_callee == 0) return {};
     return Error{image_.name(), std::nullopt,
@@ -595,6 +606,7 @@ class Reader {
     warn(warning(parts.nodes->count()));
     warn(skipped());
     process_.calls_without_callee = calls_without_callee(*parts.nodes, *parts.edges);
+    process_.lost_many_calls = lost_many_calls(*parts.edges);
     warn(lacking_callees());
     parts.processes = std::make_shared<std::vector<Process>>(std::vector{std::move(process_)});
     parts.threads = std::make_shared<std::vector<Thread>>(std::move(profile_threads_));

@@ -41,8 +41,8 @@ struct Call {
 };
 
 // A leaf gets no entry: it makes no calls, and its caller proves its samples. The entries above the
-// caller's go as with other calls: if a stale one stayed on top, each call of a leaf by code without
-// hooks (a comparison that qsort calls) would miss the cache and walk the stack.
+// caller's go as with other calls: if a stale one stayed on top, each call of a leaf by code
+// without hooks (a comparison that qsort calls) would miss the cache and walk the stack.
 void push(ThreadState& thread, Entry* below, const Call& call, Word word) {
   if (call.is_of_leaf()) {
     thread.hot->top = below;

@@ -34,19 +34,23 @@ Profile as_unchanged(const Profile& profile) {
   return Profile(std::move(parts));
 }
 
-std::string run_name(std::size_t number) { return "run " + std::to_string(number); }
+std::string run_name(std::size_t number, std::string_view metric) {
+  return "run " + std::to_string(number) + ":" + std::string(metric);
+}
 
-Profile as_run(const Profile& profile, std::string_view metric, std::size_t number) {
-  const Metric* found = profile.find_metric(metric);
-  if (found == nullptr) return profile;
-  Metric copy = *found;
-  copy.name = run_name(number);
-  // No view shows this metric, and a search by role does not find it.
-  copy.is_baseline = true;
-  copy.is_default = false;
-  copy.role = Role::kAmount;
+Profile as_run(const Profile& profile, std::span<const std::string> metrics, std::size_t number) {
   Parts parts = profile.parts();
-  parts.metrics.push_back(std::move(copy));
+  for (const std::string& name : metrics) {
+    const Metric* found = profile.find_metric(name);
+    if (found == nullptr) continue;
+    Metric copy = *found;
+    copy.name = run_name(number, name);
+    // No view shows this metric, and a search by role does not find it.
+    copy.is_baseline = true;
+    copy.is_default = false;
+    copy.role = Role::kAmount;
+    parts.metrics.push_back(std::move(copy));
+  }
   return Profile(std::move(parts));
 }
 

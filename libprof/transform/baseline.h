@@ -1,6 +1,7 @@
 // Prepares a profile as the baseline of a comparison.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,10 +22,11 @@ profile::Profile as_baseline(const profile::Profile& profile);
 std::string unchanged_name(std::string_view metric);
 profile::Profile as_unchanged(const profile::Profile& profile);
 
-// The same profile with a copy of a metric that joining keeps apart from those of other runs: the
-// values of run `number`. Nothing if there is no such metric.
-std::string run_name(std::size_t number);
-profile::Profile as_run(const profile::Profile& profile, std::string_view metric,
+// The same profile with copies of some of its metrics that joining keeps apart from those of other
+// runs: the values of run `number`. `metrics`: their names; those that it does not have are
+// nothing.
+std::string run_name(std::size_t number, std::string_view metric);
+profile::Profile as_run(const profile::Profile& profile, std::span<const std::string> metrics,
                         std::size_t number);
 
 // Whether the profile has a single metric whose meaning its format does not tell, as with folded

@@ -195,18 +195,30 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   return all.take();
 }
 
+// The metrics of a run that something compares: the one that is shown, those of --fail-if, and each
+// one that a page can choose.
+std::vector<std::string> compared_metrics(const Profile& run, const Options& options) {
+  std::set<std::string> names;
+  if (!options.serve.empty()) {
+    for (const profile::Metric& metric : run.metrics()) names.insert(metric.name);
+  }
+  names.insert(options.metric.empty() ? analysis::default_metric(run)->name : options.metric);
+  for (const Limit& limit : options.limits) names.insert(limit.metric);
+  return {names.begin(), names.end()};
+}
+
 // The same for a comparison; the runs stay apart, so that their spread measures chance.
 Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
                           const Options& options, const Needs& needs, Progress& progress,
                           Found& found) {
   if (!are_runs) return read_all(files, options, needs, progress, found);
   std::vector<Profile> runs;
-  std::string metric = options.metric;
+  std::vector<std::string> metrics;  // those of the first run are those of all
   for (const std::string& file : files) {
     auto run = read_all({file}, options, needs, progress, found);
     if (!run) return run.error();
-    if (metric.empty()) metric = analysis::default_metric(*run)->name;
-    runs.push_back(transform::as_run(*run, metric, runs.size() + 1));
+    if (runs.empty()) metrics = compared_metrics(*run, options);
+    runs.push_back(transform::as_run(*run, metrics, runs.size() + 1));
   }
   return transform::join(runs);
 }

@@ -33,6 +33,7 @@ Status serve(const Options& options, const std::string& version) {
   web::ServeOptions how;
   how.where = options.serve;
   how.files = what.files;
+  how.are_runs = what.are_runs;
   how.bases = options.baselines;
   how.version = version;
   return web::serve(how, [what](const web::LoadRequest& request) {
@@ -40,6 +41,7 @@ Status serve(const Options& options, const std::string& version) {
     one.window = request.window;
     one.base_window = request.base_window;
     one.baselines = request.base;
+    one.are_runs = what.are_runs && !one.baselines.empty();
     if (!request.files.empty()) one.files = request.files;
     for (std::size_t i = 0; i < request.since.size() && i < one.files.size(); ++i) {
       one.marks[one.files[i]] = request.since[i];

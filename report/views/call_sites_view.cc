@@ -34,8 +34,8 @@ std::vector<CallSiteRow> first_rows(const Request& request, const std::vector<Ca
                                     std::size_t shown) {
   const std::string& by = request.look.sort;
   const auto name = [&](FunctionId f) { return display_name(request.profile(), f); };
-  const auto average = [](const CallSiteRow& row) {
-    return row.calls == 0 ? 0 : row.cost / row.calls;
+  const auto average = [&](const CallSiteRow& row) {
+    return shown_average(request.profile(), row.cost, row.calls, row.callee);
   };
   return top_rows(rows, shown, [&](const CallSiteRow& a, const CallSiteRow& b) {
     if (by == "caller" || by == "name") return name(a.caller) < name(b.caller);

@@ -83,6 +83,13 @@ Table flat_table(const Names& names, const std::vector<const Clique*>& shown) {
   return table;
 }
 
+// Whether not all calls of the members were counted.
+bool counts_some(const Request& request, const Clique& clique) {
+  return std::any_of(clique.members.begin(), clique.members.end(), [&](const CliqueMember& member) {
+    return counts_some_calls(request.profile(), member.function);
+  });
+}
+
 void put_clique(const Request& request, const Look& look, const Clique& clique, std::string& out) {
   const std::uint64_t kept = request.costs.total();
   const auto value = [&](std::uint64_t v) { return request.amount(v); };
@@ -93,16 +100,18 @@ void put_clique(const Request& request, const Look& look, const Clique& clique, 
   std::string facts =
       fmt::format("{} ({})   self {} ({})", value(clique.cost), percent(clique.cost, kept),
                   value(clique.self), percent(clique.self, kept));
-  if (clique.entries != 0) {
-    facts += fmt::format("   entered {}, {} each", count(clique.entries),
-                         value(rounded_quotient(clique.cost, clique.entries)));
+  const bool is_some = counts_some(request, clique);
+  const std::string_view bound = is_some ? "≥" : "";
+  if (clique.entries != 0) facts += fmt::format("   entered {}{}", bound, count(clique.entries));
+  if (clique.entries != 0 && !is_some) {
+    facts += fmt::format(", {} each", value(rounded_quotient(clique.cost, clique.entries)));
   }
   line(Ink::kPlain, facts);
   if (clique.recursion == Recursion::kNone) return;
   facts = kind_text(clique) + ", depth " + depth_text(clique);
   if (clique.inside_calls != 0) {
-    facts += fmt::format("; {} inside", counted(clique.inside_calls, "call"));
-    if (clique.entries != 0) {
+    facts += fmt::format("; {}{} inside", bound, counted(clique.inside_calls, "call"));
+    if (clique.entries != 0 && !is_some) {
       const double each =
           static_cast<double>(clique.inside_calls) / static_cast<double>(clique.entries);
       facts += each >= 100 ? fmt::format(", {} an entry", count(static_cast<std::uint64_t>(each)))
@@ -121,9 +130,12 @@ void put_clique(const Request& request, const Look& look, const Clique& clique, 
   for (std::size_t i = 0; i < shown; ++i) {
     const CliqueMember& member = clique.members[i];
     named.push_back(member.function);
+    const bool is_some_of = counts_some_calls(request.profile(), member.function);
     table.add({number_cell(member.self), number_cell(member.children),
-               number_cell(member.self + member.children), number_cell(member.entries),
-               number_cell(member.inside_calls), name_cell(member.function)});
+               number_cell(member.self + member.children),
+               number_cell(member.entries, is_some_of && member.entries != 0),
+               number_cell(member.inside_calls, is_some_of && member.inside_calls != 0),
+               name_cell(member.function)});
   }
   if (shown < clique.members.size()) {
     table.notes.push_back(fmt::format("… {} more {} (--all)", clique.members.size() - shown,
@@ -227,6 +239,7 @@ Document cliques_by_context(const Request& request) {
   if (for_people) document.names = document.names.marked(std::move(named));
   const std::size_t width =
       request.look.width == 0 ? 0 : std::max<std::size_t>(request.look.width, 60) - 40;
+  CallCells calls(request.profile());
   for (const CliqueCall& call : contexts.calls) {
     const std::vector<const Clique*> chain = chain_of(call.chain);
     std::string raw;
@@ -235,21 +248,22 @@ Document cliques_by_context(const Request& request) {
       raw += (raw.empty() ? "" : " → ") + raw_label(document.names, *clique);
     }
     Cell cost = number_cell(call.cost), share = cost;
-    Cell average = average_cell(call.cost, call.calls);
+    Cell average = calls.average(call.cost, call.calls, false, call.callee);
     if (call.is_tail || call.is_inside) {
       cost = hidden(cost);
       share = hidden(share);
       average = hidden(average);
     }
     table.add(
-        {raw_cell(raw), name_cell(call.caller), name_cell(call.callee), number_cell(call.calls),
-         cost, share, average,
+        {raw_cell(raw), name_cell(call.caller), name_cell(call.callee),
+         calls(call.calls, false, call.callee), cost, share, average,
          text_cell(call.is_tail     ? "tail"
                    : call.is_inside ? "inside"
                                     : "call"),
          for_people ? name_cell(chain_and_call(document.names, chain, call, width), {}) : Cell()});
   }
   table.notes.push_back("(…)* is recursion; calls inside it cost what its entry costs");
+  calls.add_notes(table.notes);
   return document;
 }
 

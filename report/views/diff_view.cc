@@ -44,7 +44,7 @@ analysis::DiffMetrics diff_metrics(const Profile& profile, const Metric& metric,
                                 .base_samples = profile.find_baseline(Role::kSamples)};
   const auto add = [&](std::vector<const Metric*>& to, std::string (*name)(std::string_view)) {
     for (std::size_t i = 1;; ++i) {
-      const Metric* run = profile.find_metric(name(transform::run_name(i)));
+      const Metric* run = profile.find_metric(name(transform::run_name(i, metric.name)));
       if (run == nullptr) return;
       to.push_back(run);
     }

@@ -40,7 +40,8 @@ std::vector<FunctionRow> first_rows(const Request& request, const std::string& s
   const auto key = [&](const FunctionRow& row) -> std::uint64_t {
     if (sort == "calls") return row.calls;
     if (sort == "self") return row.self;
-    if (sort == "per-call") return row.calls == 0 ? 0 : row.dominated / row.calls;
+    if (sort == "per-call")
+      return shown_average(request.profile(), row.dominated, row.calls, row.function);
     return row.dominated;
   };
   if (sort == "name") {

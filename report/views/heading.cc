@@ -143,7 +143,9 @@ std::string process_split(const Profile& profile, const Metric& metric, const Lo
                    {"", "pid", Kind::kNumber},
                    {"", "profile", Kind::kText}};
   Measure measure{metric.name, metric.unit};
-  for (const Tree& tree : profile.trees()) measure.kept += tree_total(profile, &metric, tree);
+  for (const Tree& tree : profile.trees()) {
+    metric.add(measure.kept, tree_total(profile, &metric, tree));
+  }
   constexpr std::size_t kForPeople = 20;
   std::size_t shown = profile.processes().size();
   if (shown > kForPeople && !look.all) {
@@ -154,10 +156,10 @@ std::string process_split(const Profile& profile, const Metric& metric, const Lo
     const Process& process = profile.processes()[p];
     std::uint64_t own = 0;
     for (const MetricTotal& merged : process.totals) {
-      if (merged.metric == metric.name) own += merged.value;
+      if (merged.metric == metric.name) metric.add(own, merged.value);
     }
     for (const Tree& tree : profile.trees()) {
-      if (tree.process == ProcessId(p)) own += tree_total(profile, &metric, tree);
+      if (tree.process == ProcessId(p)) metric.add(own, tree_total(profile, &metric, tree));
     }
     table.add({number_cell(own), number_cell(own), number_cell(process.pid),
                text_cell(fmt::format("{}  {}", profile.text(process.file),

@@ -6,6 +6,7 @@
 
 #include "analysis/run_facts.h"
 #include "analysis/sampled.h"
+#include "base/capped.h"
 #include "format/format.h"
 #include "plan/plan.h"
 #include "report/text/escape.h"
@@ -68,6 +69,11 @@ bool counts_some_calls(const profile::Profile& profile, profile::FunctionId func
   const std::uint16_t flags = profile.functions().flags[function.index()];
   return (flags & format::kFunctionNotCounted) != 0 &&
          plan::counts_some(static_cast<plan::Reason>(flags >> format::kFunctionReasonShift));
+}
+
+std::uint64_t shown_average(const profile::Profile& profile, std::uint64_t cost,
+                            std::uint64_t calls, profile::FunctionId callee) {
+  return calls == 0 || counts_some_calls(profile, callee) ? 0 : rounded_quotient(cost, calls);
 }
 
 CallCells::CallCells(const profile::Profile& profile)

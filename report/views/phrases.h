@@ -26,6 +26,10 @@ inline constexpr char kSomeCallsNote[] =
 // Whether the counts of a function's calls are lower bounds. The function may be unknown.
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function);
 
+// The cost per call that is shown; 0: none, because not all calls were counted.
+std::uint64_t shown_average(const profile::Profile& profile, std::uint64_t cost,
+                            std::uint64_t calls, profile::FunctionId callee);
+
 // What the recorder remarked on --exact, each once: files of code that it left alone, and why.
 std::vector<std::string> remarks_on_exact(const profile::Profile& profile);
 // The same, if --exact counted nothing.

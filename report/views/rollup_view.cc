@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/capped.h"
 #include "names/parts.h"
 #include "report/views/phrases.h"
 #include "report/views/view.h"
@@ -63,6 +64,7 @@ std::string name_of(const Profile& profile, FunctionId function, std::string_vie
 struct Parts {
   std::vector<std::string> names;
   std::vector<RollupRow> rows;
+  std::vector<std::uint8_t> counts_some;  // by part; of parts beyond its end all calls were counted
 };
 
 // The cost of [root] is no part's, but without it the shares would not add up.
@@ -93,6 +95,8 @@ Parts of_functions(const Request& request, std::string_view what) {
         index.try_emplace(name, static_cast<std::uint32_t>(parts.names.size()));
     if (added) parts.names.push_back(std::move(name));
     part = at->second;
+    parts.counts_some.resize(parts.names.size());
+    parts.counts_some[part] |= counts_some_calls(request.profile(), function);
   }
   parts.rows = analysis::rollup(request.costs, part_of);
   add_root(request, &parts);
@@ -109,9 +113,12 @@ Parts of_trees(const Request& request) {
     row.part = static_cast<std::uint32_t>(parts.names.size());
     parts.names.push_back(display_name(request.profile(), nodes.function[n]));
     row.self = row.dominated = cost[n];
+    bool counts_some = false;
     for (std::uint32_t c = n; c < nodes.subtree_end[n]; ++c) {
       row.calls += request.costs.calls(NodeId(c));
+      counts_some |= counts_some_calls(request.profile(), nodes.function[c]);
     }
+    parts.counts_some.push_back(counts_some);
   }
   return parts;
 }
@@ -143,8 +150,12 @@ Result<Document> rollup_view(const Request& request) {
   const std::string& sort = request.look.sort;
   // The cost of a part per entry.
   const auto entries = [&](const RollupRow& row) { return functions ? row.entries : row.calls; };
+  const auto is_some = [&](const RollupRow& row) {
+    return row.part < parts.counts_some.size() && parts.counts_some[row.part] != 0;
+  };
+  // The average that its row shows; 0: none.
   const auto average = [&](const RollupRow& row) {
-    return entries(row) == 0 ? 0 : row.dominated / entries(row);
+    return is_some(row) || entries(row) == 0 ? 0 : rounded_quotient(row.dominated, entries(row));
   };
   std::stable_sort(parts.rows.begin(), parts.rows.end(),
                    [&](const RollupRow& a, const RollupRow& b) {
@@ -177,18 +188,21 @@ Result<Document> rollup_view(const Request& request) {
       {"dominated_is_bound", "", Kind::kFlag}};
   table.notes.push_back(kept_line(request));
   const std::size_t shown = rows_to_show(request.look, parts.rows.size(), table.notes);
-  bool any_bound = false;
+  bool any_bound = false, any_some = false;
   for (std::size_t i = 0; i < shown; ++i) {
     const RollupRow& row = parts.rows[i];
     const bool is_bound = row.dominated_is_bound;
     any_bound |= is_bound;
+    any_some |= is_some(row) && row.calls != 0;
     table.add({text_cell(parts.names[row.part]), number_cell(row.self), number_cell(row.self),
                number_cell(row.dominated, is_bound), number_cell(row.dominated, is_bound),
-               number_cell(row.calls), number_cell(row.entries),
-               average_cell(row.dominated, entries(row), is_bound), number_cell(row.functions),
-               flag_cell(is_bound)});
+               number_cell(row.calls, is_some(row) && row.calls != 0),
+               number_cell(row.entries, is_some(row) && row.entries != 0),
+               average_cell(row.dominated, is_some(row) ? 0 : entries(row), is_bound),
+               number_cell(row.functions), flag_cell(is_bound)});
   }
   if (functions && any_bound) table.notes.push_back(kBoundNote);
+  if (any_some) table.notes.push_back(kSomeCallsNote);
   return document;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/capped.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/views/recursion.h"
 #include "report/web/bodies.h"
 #include "report/web/document_html.h"
@@ -32,11 +33,18 @@ std::string clique_card(const Page& page, const Clique& clique, const FunctionNa
   out +=
       fmt::format("<p class=note><b class=num>{}</b> ({}), self {} ({})", page.share(clique.cost),
                   page.amount(clique.cost), page.share(clique.self), page.amount(clique.self));
-  if (clique.entries != 0) {
-    out += fmt::format("; entered {} times, {} each", count(clique.entries),
-                       page.amount(rounded_quotient(clique.cost, clique.entries)));
+  const auto is_some_of = [&page](const analysis::CliqueMember& member) {
+    return report::counts_some_calls(page.data.profile(), member.function);
+  };
+  const bool is_some = std::any_of(clique.members.begin(), clique.members.end(), is_some_of);
+  const std::string_view bound = is_some ? "≥" : "";
+  if (clique.entries != 0) out += fmt::format("; entered {}{} times", bound, count(clique.entries));
+  if (clique.entries != 0 && !is_some) {
+    out += fmt::format(", {} each", page.amount(rounded_quotient(clique.cost, clique.entries)));
   }
-  if (clique.inside_calls != 0) out += fmt::format("; {} calls inside", count(clique.inside_calls));
+  if (clique.inside_calls != 0) {
+    out += fmt::format("; {}{} calls inside", bound, count(clique.inside_calls));
+  }
   out +=
       "</p><div class=scroll><table class=data><thead><tr><th scope=col class=num>%<th scope=col "
       "class=num>self<th scope=col class=num>own children<th scope=col class=num>entered<th "
@@ -44,14 +52,15 @@ std::string clique_card(const Page& page, const Clique& clique, const FunctionNa
   for (std::size_t i = 0; i < clique.members.size() && i < members; ++i) {
     const analysis::CliqueMember& member = clique.members[i];
     const std::uint64_t cost = member.self + member.children;
+    const std::string bound_of = is_some_of(member) ? "≥" : "";
     out += fmt::format(
         "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=num>{}<td "
         "class=num>{}<td class=name>{}{}</tr>",
         names.row(member.function), bar(page.percent(cost)), page.share(cost),
         page.amount(member.self), page.amount(member.children),
-        member.entries == 0 ? "" : count(member.entries),
-        member.inside_calls == 0 ? "" : count(member.inside_calls), names.link(member.function),
-        names.buttons(member.function));
+        member.entries == 0 ? "" : bound_of + count(member.entries),
+        member.inside_calls == 0 ? "" : bound_of + count(member.inside_calls),
+        names.link(member.function), names.buttons(member.function));
   }
   out += "</tbody></table></div>";
   if (clique.members.size() > members) {

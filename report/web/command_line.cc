@@ -109,13 +109,18 @@ std::string command_line(const Page& page) {
   }
   const Base* base = page.site.find_base(query.base);
   const bool can_compare = view == nullptr || view->compare != nullptr;
-  if (can_compare && (base != nullptr || query.base.starts_with('@'))) {
+  const bool names_base = can_compare && (base != nullptr || query.base.starts_with('@'));
+  if (names_base) {
     for (const std::string& file : base == nullptr ? std::vector{query.base} : base->files) {
       out += " --diff " + quoted(file);
     }
     if (query.normalize) out += " --normalize";
   }
-  for (const std::string& file : page.site.files) add(file);
+  if (names_base && page.site.are_runs) {
+    add(fmt::format("{}", fmt::join(page.site.files, ",")));
+  } else {
+    for (const std::string& file : page.site.files) add(file);
+  }
   // Marks exist only in the server: a terminal cannot use them.
   if (has_costs && is_marked) out += "  # without its marks";
   return out;

@@ -10,6 +10,7 @@
 #include "base/at_once.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/web/bodies.h"
 #include "report/web/function_names.h"
 #include "report/web/graph_layout.h"
@@ -132,6 +133,8 @@ class Graph {
 
   std::string line(std::size_t i) const {
     const PairRow& pair = pairs_[i];
+    const bool is_some = report::counts_some_calls(page_.data.profile(), pair.callee);
+    const std::string_view bound = is_some ? "≥" : "";
     const double thickness = 1 + (kThickest - 1) * page_.percent(pair.cost) / 100;
     const auto [way, tip, label_x, label_y] = layout_.lines[i].closes_circle ? back(i) : down(i);
     const std::string drawn = fmt::format(
@@ -139,8 +142,8 @@ class Graph {
         "/><path class=tip d=\"{}\"/><text x={:.0f} y={:.0f}>{}{}</text></g>",
         layout_.lines[i].closes_circle ? " back" : "", html_text(names_->label(pair.caller)),
         html_text(names_->label(pair.callee)), page_.amount(pair.cost),
-        pair.calls == 0 ? "" : fmt::format(", {}", report::counted(pair.calls, "call")), way,
-        thickness, tip, label_x + thickness / 2 + 2, label_y, pair.cost_is_bound ? "≥" : "",
+        pair.calls == 0 ? "" : fmt::format(", {}{}", bound, report::counted(pair.calls, "call")),
+        way, thickness, tip, label_x + thickness / 2 + 2, label_y, pair.cost_is_bound ? "≥" : "",
         page_.share(pair.cost));
     if (page_.site.is_file) return drawn;  // it has no pages of paths
     const Source& source = page_.data.source();

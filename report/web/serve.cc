@@ -205,6 +205,7 @@ Status serve(const ServeOptions& options, Load load) {
   Site site;
   site.version = options.version;
   site.files = options.files;
+  site.are_runs = options.are_runs;
   Marks marks(options.files);
   App app(
       access, site, std::move(load), options.bases, [&] { return marks.save(); },

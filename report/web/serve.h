@@ -12,6 +12,7 @@ namespace fbleprof::web {
 struct ServeOptions {
   std::string where;  // [HOST][:PORT], or PORT; "" = 127.0.0.1 and a free port
   std::vector<std::string> files;
+  bool are_runs = false;           // in comparisons, the files are runs of one program
   std::vector<std::string> bases;  // to compare with
   std::string version;
 };

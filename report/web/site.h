@@ -34,6 +34,7 @@ struct Base {
 struct Site {
   std::string version;
   std::vector<std::string> files;    // the served files
+  bool are_runs = false;             // of one program, in comparisons
   std::vector<Base> bases;           // marks first
   std::vector<std::string> actions;  // of the control
   bool is_live = false;

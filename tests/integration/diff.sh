@@ -57,6 +57,16 @@ status 1 --diff one --metric calls three --fail-if '+0 calls in deep*'
 check 'the tree says so' "$("$REPORT" --min 100 --diff one three |
   grep -c 'calls changed in 1 of them')" = 1
 
+# The spread of several runs is that of the metric that the rule names, whatever is shown.
+for run in 1 2; do
+  FBLEPROF_OUT=$work/short$run LD_PRELOAD=$LIB "$PROGRAMS/count.plain" 34 >/dev/null 2>&1
+  FBLEPROF_OUT=$work/long$run LD_PRELOAD=$LIB "$PROGRAMS/count.plain" 37 >/dev/null 2>&1
+done
+for shown in cpu samples; do
+  status 1 --diff short1,short2 --metric $shown long1,long2 --fail-if '+5% samples'
+  status 1 --diff short1,short2 --metric $shown long1,long2 --fail-if '+5% cpu'
+done
+
 # Two builds of one program, with helpers that moved between them.
 cd "$work" || exit 1
 build() { # build DIRECTORY NAME FLAGS...

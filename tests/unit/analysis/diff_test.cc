@@ -208,22 +208,58 @@ TEST(Runs, MaximaOfSeveralRunsAreNotDivided) {
   builder.charge(node, longest, 50);
   builder.charge(node, waits, 6);
   const Profile one = builder.build();
+  const std::vector<std::string> names = {"longest", "waits"};
   const Profile three =
-      transform::join({transform::as_run(one, "longest", 1), transform::as_run(one, "longest", 2),
-                       transform::as_run(one, "longest", 3)});
+      transform::join({transform::as_run(one, names, 1), transform::as_run(one, names, 2),
+                       transform::as_run(one, names, 3)});
   const Profile both = transform::merge(transform::join({three, transform::as_baseline(one)}));
-  for (const char* name : {"longest", "waits"}) {
+  for (const std::string& name : names) {
+    const auto run = [&](std::size_t i) { return both.find_metric(transform::run_name(i, name)); };
     const Diff diff =
         analysis::diff(both, {.now = *both.find_metric(name),
                               .base = *both.find_metric(transform::baseline_name(name)),
-                              .runs = {both.find_metric("run 1"), both.find_metric("run 2"),
-                                       both.find_metric("run 3")}});
+                              .runs = {run(1), run(2), run(3)}});
     EXPECT_EQ(diff.total.base, one.find_metric(name)->value(NodeId(1)));
     EXPECT_FALSE(diff.total.did_change()) << name;
     for (const Change& change : diff.self) EXPECT_FALSE(change.did_change()) << name;
     for (const Change& change : diff.inclusive) EXPECT_FALSE(change.did_change()) << name;
     for (const FunctionChange& row : diff.functions) EXPECT_FALSE(row.self.did_change()) << name;
   }
+}
+
+// One call from each of four contexts in one of two runs: a mean of 2 calls, not of 4 or 0.
+TEST(Runs, TheMeanOfAFunctionsCallsIsRoundedOnce) {
+  const auto run = [](std::uint64_t calls) {
+    profile::ProfileBuilder builder;
+    const auto cpu = builder.add_metric("cpu", "ns", Role::kCpuTime);
+    builder.add_metric("calls", "count", Role::kCalls);
+    const auto root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+    const auto rare = builder.named_function("rare");
+    for (const char* name : {"a", "b", "c", "d"}) {
+      const auto caller = builder.child(root, builder.named_function(name));
+      builder.charge(caller, cpu, 1000);
+      const auto node = builder.child(caller, rare);
+      if (calls != 0) builder.add_edge(caller, node, profile::EdgeKind::kTree, calls);
+    }
+    return builder.build();
+  };
+  const std::vector<std::string> names = {"cpu"};
+  const Profile now =
+      transform::join({transform::as_run(run(1), names, 1), transform::as_run(run(0), names, 2)});
+  const Profile base =
+      transform::join({transform::as_run(run(0), names, 1), transform::as_run(run(0), names, 2)});
+  const Profile both = transform::merge(transform::join({now, transform::as_baseline(base)}));
+  const auto metric = [&](std::string_view name) { return both.find_metric(std::string(name)); };
+  const Diff diff =
+      analysis::diff(both, {.now = *metric("cpu"),
+                            .base = *metric("base:cpu"),
+                            .calls = both.find_metric(Role::kCalls),
+                            .base_calls = both.find_baseline(Role::kCalls),
+                            .base_runs = {metric("base:run 1:cpu"), metric("base:run 2:cpu")},
+                            .runs = {metric("run 1:cpu"), metric("run 2:cpu")}});
+  std::uint64_t calls = 0;
+  for (const FunctionChange& row : diff.functions) calls += row.calls.now;
+  EXPECT_EQ(calls, 2u);
 }
 
 TEST(Noise, OfFewSamplesNothingIsCommon) {

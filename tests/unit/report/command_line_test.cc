@@ -546,7 +546,10 @@ TEST_F(CommandLine, LostCallsMakeTheCountsLowerBounds) {
   expect({{{"--self", "$lost"}, "≥12"},
           {{"$lost"}, "≥12  └─ work"},
           {{"--edges", "$lost"}, "≥ calls: at least; some were not counted"},
-          {{"--self", "$lost", "$one"}, "≥24"}});
+          {{"--self", "$lost", "$one"}, "≥24"},
+          {{"--cliques=context", "$lost"}, "≥12"},
+          {{"--by", "module", "$lost"}, "≥12"},
+          {{"--by", "process", "$lost"}, "≥12"}});
   EXPECT_FALSE(test::holds(text({"--self", "$one"}), "≥"));
 }
 
@@ -557,6 +560,13 @@ TEST_F(CommandLine, AFewLostCallsOfManyLeaveCountsAndAverages) {
   file.write(path("few"));
   EXPECT_FALSE(test::holds(text({"--self", "$few"}), "≥"));
   expect({{{"--summary", "$few"}, "lost"}});
+  // That it is a few is a matter of the run, not of the part that a filter keeps.
+  file.calls("main other", 1'000'000);
+  file.record<format::Thread>(file.current_thread())->lost_calls = 500;
+  file.write(path("few"));
+  for (const char* kept : {"work", "other"}) {
+    EXPECT_FALSE(test::holds(text({"--self", "--select", kept, "$few"}), "≥")) << kept;
+  }
 }
 
 TEST_F(CommandLine, TheTimeAfterAResetIsRecordedUntilRecordingEnds) {
