@@ -1,6 +1,7 @@
 #include "next.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stdlib.h>
 
 #include "loader.h"
@@ -80,8 +81,13 @@ FBLEPROF_INTERPOSE void fbleprof_describe_allocator(fbleprof_allocator* allocato
   using namespace fbleprof::preload;
   if (!has_next()) return;
   Dl_info first;
-  if (dladdr(dlsym(RTLD_DEFAULT, "malloc"), &first) != 0 && first.dli_fbase != base_of(&next)) {
-    allocator->unseen = first.dli_fname;
+  void* symbol = nullptr;
+  void* malloc = dlsym(RTLD_DEFAULT, "malloc");
+  if (dladdr1(malloc, &first, &symbol, RTLD_DL_SYMENT) != 0 && first.dli_fbase != base_of(&next)) {
+    // A program at a fixed address that takes malloc's address (Debian's python3) has a stub for
+    // it, which the loader then finds: its symbol has a value, but defines nothing.
+    const auto* found = static_cast<const ElfW(Sym)*>(symbol);
+    if (found == nullptr || found->st_shndx != SHN_UNDEF) allocator->unseen = first.dli_fname;
   }
   // Of the program's own allocator, the blocks of operator new are seen.
   allocator->is_libcs =

@@ -100,6 +100,19 @@ same "$PROGRAMS/own_malloc.plain"
 "$REPORT" --summary "$profile" >"$dir/summary"
 has_text own_malloc "$dir/summary" || fail "no remark"
 
+begin "a program at a fixed address that takes the address of malloc"
+cat >"$dir/address.c" <<'C'
+#include <stdlib.h>
+void *(*volatile take)(size_t) = malloc;
+int main(void) { free(take(5000)); return 0; }
+C
+gcc -O1 -fno-pie -no-pie "$dir/address.c" -o "$dir/address" || fail "no program"
+recording exact
+same "$dir/address"
+"$REPORT" --summary "$profile" >"$dir/summary"
+has_text "malloc of its own" "$dir/summary" && fail "the stub is taken for a definition"
+check "its block" "$(total allocated)" = 5000
+
 begin "a program with an allocator of its own, but not operator new"
 cat >"$dir/own.cc" <<'CC'
 #include <cstdio>
