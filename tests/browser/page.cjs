@@ -120,6 +120,25 @@ async function keyboard(page, served) {
   await page.keyboard.press("Enter");
   await page.waitForTimeout(300);
   assert.strictEqual(new URL(page.url()).pathname, "/self");
+  // Lists get the current row's function, whatever a flame graph chose before; its mere focus chooses none.
+  for (const way of ["focus", "arrow", "click"]) {
+    await page.goto(served.at("/overview"));
+    await ready(page);
+    await page.locator(".flame canvas").focus();
+    if (way !== "focus") await page.keyboard.press("ArrowDown");
+    await page.evaluate(() => document.activeElement.blur());
+    if (way === "focus") {
+      await page.keyboard.press("-");
+      await page.waitForTimeout(300);
+      assert.ok(!page.url().includes("exc="), "nothing is chosen yet");
+    }
+    if (way === "click") await page.locator("main tr[data-id] td.num").first().click();
+    else await page.keyboard.press("j");
+    const marked = await page.getAttribute("main .current", "data-id");
+    await page.keyboard.press("-");
+    await page.waitForURL(/exc=/);
+    assert.strictEqual(new URL(page.url()).searchParams.get("exc"), marked, way);
+  }
   // Only arrows that are meant for the tree fold its rows.
   await page.goto(served.at("/tree"));
   await ready(page);

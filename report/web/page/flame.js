@@ -60,12 +60,12 @@ function startOne(place) {
 
   const pivotAddress = (/** @type {Frame} */ frame) => `/flame?pivot=${model.functions.id[frame.fn]}${state}`;
   const figures = element("span");
-  /** @param {Frame | null} frame */
-  const choose = (frame) => {
-    const id = frame ? model.functions.id[frame.fn] : "";
+  const chosenId = () => view.chosen && canvas.isConnected ? model.functions.id[view.chosen.fn] : "";
+  /** Shows a frame as the chosen one, but keys keep their function: the user did not choose it. @param {Frame | null} frame */
+  const mark = (frame) => {
     view.chosen = frame;
     draw();
-    setFunction(id);
+    const id = chosenId();
     figures.textContent = frame ? ` ${quantityText(frame.cost, model.unit)} (${shareText(frame.cost, model.total)})` : "";
     // The buttons of a function stay while its figures change.
     if (detail.dataset.of === id) return;
@@ -88,6 +88,11 @@ function startOne(place) {
       pivot.setAttribute("href", pivotAddress(frame));
       detail.append(pivot);
     }
+  };
+  /** @param {Frame | null} frame */
+  const choose = (frame) => {
+    mark(frame);
+    setFunction(frame ? chosenId : null);
   };
 
   /** @param {number} left @param {number} right */
@@ -272,7 +277,7 @@ function startOne(place) {
     const beside = at.parent?.below ?? [at];
     choose(beside[beside.indexOf(at) + (key === "ArrowRight" ? 1 : -1)] ?? at);
   };
-  canvas.addEventListener("focus", () => { if (!view.chosen) choose(model.down[0]); });
+  canvas.addEventListener("focus", () => { if (!view.chosen) mark(model.down[0]); });
   canvas.addEventListener("keydown", (event) => {
     if (event.key.startsWith("Arrow")) move(event.key);
     else if (event.key === "Enter" && view.chosen) lookInto(view.chosen);
@@ -312,7 +317,7 @@ function startOne(place) {
     if (!fresh.down?.parent.length) return;
     dataAt = shownAt = addressParameters().get("at") ?? "";
     replace(fresh);
-    if (chosen) choose(sameFrame(model, chosen));
+    if (chosen) mark(sameFrame(model, chosen));
     const { left, right } = spanOf({ ...part, around: sameFrame(model, part.around) });
     show(left, right);
   };

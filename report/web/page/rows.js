@@ -4,15 +4,25 @@ import { all, copyText, one } from "./dom.js";
 /** @type {HTMLElement | null} */
 let currentRow = null;
 
+/** Tells the id of a chosen function without a row, in a flame graph; "": none. @type {(() => string) | null} */
+let chosenFunction = null;
+/** @param {(() => string) | null} told */
+export function setFunction(told) { chosenFunction = told; }
+
 /** @returns {HTMLElement[]} */
 function rowsShown() { return all("main [data-id]").filter((row) => row.offsetParent !== null); }
 
-/** @param {HTMLElement | null} row */
-function goTo(row) {
+/** Keys then act on its function. @param {HTMLElement} row */
+function setCurrent(row) {
   currentRow?.classList.remove("current");
   currentRow = row;
-  if (!row) return;
   row.classList.add("current");
+  chosenFunction = null;
+}
+
+/** @param {HTMLElement} row */
+function goTo(row) {
+  setCurrent(row);
   row.scrollIntoView({ block: "nearest" });
   one("a.fn", row)?.focus({ preventScroll: true });
 }
@@ -27,14 +37,10 @@ export function moveRow(step) {
 
 export function openRow() { if (currentRow) one("a.fn", currentRow)?.click(); }
 
-/** A chosen function without a row, in a flame graph. */
-let chosenId = "";
-/** @param {string} id */
-export function setFunction(id) { chosenId = id; }
-
 /** The function that keys act on: the chosen one, a call graph's in focus, the current row's, or the page's own. @returns {string} */
 export function currentId() {
-  if (chosenId) return chosenId;
+  const chosen = chosenFunction?.();
+  if (chosen) return chosen;
   const box = document.activeElement?.closest("svg.graph [data-function]");
   if (box) return box.getAttribute("data-function") ?? "";
   if (currentRow?.isConnected) return currentRow.dataset.id ?? "";
@@ -73,10 +79,6 @@ export function restoreRow(id) {
 export function startRows() {
   document.addEventListener("click", (event) => {
     const row = event.target instanceof Element ? event.target.closest("main [data-id]") : null;
-    if (row instanceof HTMLElement && !(event.target instanceof HTMLAnchorElement)) {
-      currentRow?.classList.remove("current");
-      currentRow = row;
-      row.classList.add("current");
-    }
+    if (row instanceof HTMLElement && !(event.target instanceof HTMLAnchorElement)) setCurrent(row);
   });
 }
