@@ -175,6 +175,19 @@ async function flame(page, served) {
   await page.locator(".flame-detail a.button", { hasText: "callers" }).click();
   await page.waitForURL(/pivot=/);
   await ready(page);
+  // Arrows lead from the function to its callers, and back to its callees.
+  await page.goto(served.at("/flame?pivot=" + await page.evaluate(async () => {
+    const { functions } = await (await fetch("/flame?format=json")).json();
+    return functions.id[functions.name.indexOf("parse")];
+  })));
+  await ready(page);
+  await canvas.focus();
+  const chosen = [];
+  for (const key of ["ArrowUp", "ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp"]) {
+    await page.keyboard.press(key);
+    chosen.push(await page.textContent(".flame-detail a.fn"));
+  }
+  assert.deepStrictEqual(chosen, ["main", "parse", "lex", "parse", "main"]);
   await page.goto(served.at("/flame"));
   await ready(page);
   // Neither a dialog's keys nor the browser's are for the graph.

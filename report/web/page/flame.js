@@ -273,7 +273,11 @@ function startOne(place) {
   const move = (key) => {
     const at = view.chosen ?? model.down[0];
     const isAway = (key === "ArrowDown") === (at.side === "down");
-    if (key === "ArrowUp" || key === "ArrowDown") return choose((isAway ? at.below[0] : at.parent) ?? (at.depth === 0 ? model.up[0]?.below[0] : null) ?? at);
+    if (key === "ArrowUp" || key === "ArrowDown") {
+      const next = (isAway ? at.below[0] : at.parent) ?? (at.depth === 0 ? model.up[0]?.below[0] : null) ?? at;
+      // The callers' root is the same function as the callees', and only that one is drawn.
+      return choose(next === model.up[0] ? model.down[0] : next);
+    }
     const beside = at.parent?.below ?? [at];
     choose(beside[beside.indexOf(at) + (key === "ArrowRight" ? 1 : -1)] ?? at);
   };
