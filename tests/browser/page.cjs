@@ -538,6 +538,19 @@ async function inAFile(browser) {
   await page.waitForFunction(() => document.querySelector("h1").textContent === "lex");
   await page.goBack();
   await page.waitForFunction(() => document.querySelector("h1").textContent === "Self");
+  // Keys act on the function of the page, whatever row was current before.
+  await page.keyboard.press("j");
+  await page.locator("main").getByRole("link", { name: "lex", exact: true }).first().click();
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "lex");
+  await page.keyboard.press("-");
+  await page.waitForFunction(() => document.querySelector(".chip.exc")?.textContent?.includes("without lex"));
+  await page.keyboard.press("u");
+  await page.waitForFunction(() => !document.querySelector(".chip"));
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(300);
+  assert.strictEqual(await page.textContent("h1"), "lex", "no row is current any more");
+  await page.getByRole("link", { name: "Self", exact: true }).first().click();
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "Self");
   // Lists work on the file's own content: one click, a chip, undo; links keep them.
   const names = () => page.locator("main td.name a.fn").allTextContents();
   const row = (name) => page.locator("main tr[data-id]", { has: page.getByRole("link", { name, exact: true }) });

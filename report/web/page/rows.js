@@ -1,4 +1,5 @@
 // The keyboard's current row: j and k move, Enter opens, + - ~ put its function on a list.
+import { addressPath } from "./address.js";
 import { all, copyText, one } from "./dom.js";
 
 /** @type {HTMLElement | null} */
@@ -35,7 +36,7 @@ export function moveRow(step) {
   goTo(rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + step))]);
 }
 
-export function openRow() { if (currentRow) one("a.fn", currentRow)?.click(); }
+export function openRow() { if (currentRow?.isConnected) one("a.fn", currentRow)?.click(); }
 
 /** The function that keys act on: the chosen one, a call graph's in focus, the current row's, or the page's own. @returns {string} */
 export function currentId() {
@@ -44,7 +45,7 @@ export function currentId() {
   const box = document.activeElement?.closest("svg.graph [data-function]");
   if (box) return box.getAttribute("data-function") ?? "";
   if (currentRow?.isConnected) return currentRow.dataset.id ?? "";
-  const match = decodeURIComponent(location.pathname).match(/^\/(?:block|source)\/(id:[0-9a-f]+)/);
+  const match = addressPath().match(/^\/(?:block|source)\/(id:[0-9a-f]+)/);
   return match ? match[1] : "";
 }
 
@@ -61,9 +62,9 @@ export function putOnList(list, id = currentId()) {
 }
 
 export function copyName() {
-  const link = one("a.fn", currentRow ?? undefined);
+  const row = currentRow?.isConnected ? currentRow : null, link = row && one("a.fn", row);
   const whole = one("[data-whole]");
-  const text = currentRow ? link?.title || link?.textContent : whole?.textContent;
+  const text = row ? link?.title || link?.textContent : whole?.textContent;
   if (text) copyText(text, "name");
 }
 
