@@ -1,8 +1,8 @@
 // Applies the lists to the contexts of a file, as the server does for a page that has one.
 
 /** @typedef {{list: string, id: string}} ListEntry */
-/** @typedef {{parent: number, fn: number, own: number, hidden: number, calls: number, cost: number, flags: number}} Context */
-/** @typedef {{fn: number, self: number, dominated: number, calls: number, callsAreBound: boolean}} FunctionSums */
+/** @typedef {{parent: number, fn: number, own: number, hidden: number, calls: number, cost: number, flags: number, folded: number}} Context */
+/** `fn` is -1 for [folded]. @typedef {{fn: number, self: number, dominated: number, calls: number, callsAreBound: boolean}} FunctionSums */
 
 /** Contexts that stay, parents first; folded ones are charged to their callers. @param {any} data @param {ListEntry[]} entries @returns {Context[]} */
 export function filteredContexts(data, entries) {
@@ -28,7 +28,7 @@ export function filteredContexts(data, entries) {
       const known = i ? places.get(key) : undefined;
       at = known ?? contexts.length;
       if (known === undefined) {
-        contexts.push({ parent: above?.at ?? 0, fn: tree.function[i], own: 0, hidden: 0, calls: 0, cost: 0, flags: 0 });
+        contexts.push({ parent: above?.at ?? 0, fn: tree.function[i], own: 0, hidden: 0, calls: 0, cost: 0, flags: 0, folded: 0 });
         places.set(key, at);
       }
     }
@@ -36,7 +36,9 @@ export function filteredContexts(data, entries) {
     if (isOut || seen.size < selected.length) continue;
     const context = contexts[at];
     // The calls of a folded function are nobody's: its callers did not get them.
-    if (!folded.has(id) || data.metric !== "calls") context.own += tree.own[i];
+    const own = folded.has(id) && data.metric === "calls" ? 0 : tree.own[i];
+    context.own += own;
+    if (i && !at) context.folded += own;
     context.hidden += Math.max(0, hidden[i]);
     context.flags |= tree.flags[i];
     if (!folded.has(id)) context.calls += tree.calls[i];
@@ -48,12 +50,21 @@ export function filteredContexts(data, entries) {
   return contexts;
 }
 
+/** @param {any} data @param {FunctionSums} row @returns {string} */
+export function nameOf(data, row) { return row.fn < 0 ? "[folded]" : data.functions.name[row.fn]; }
+
+/** What the root has of its own, and what was folded into it, have rows as on the server. @param {Context} root @returns {FunctionSums[]} */
+function rootSums(root) {
+  const own = root.own - root.folded, nothing = { calls: 0, callsAreBound: false };
+  return [{ fn: root.fn, self: own, dominated: root.cost, ...nothing }, { fn: -1, self: root.folded, dominated: root.folded, ...nothing }].filter((row) => row.self);
+}
+
 /** Calls are a bound where some of them are in contexts that this file does not have. @param {any} data @param {Context[]} contexts @returns {FunctionSums[]} */
 export function functionSums(data, contexts) {
   /** @type {Map<number, FunctionSums>} */
   const sums = new Map();
   contexts.forEach((context, i) => {
-    if (!i || !context.cost) return;
+    if (!i || (!context.cost && !context.calls)) return;
     const row = sums.get(context.fn) ?? { fn: context.fn, self: 0, dominated: 0, calls: 0, callsAreBound: data.functions.calls_elsewhere[context.fn] > 0 };
     sums.set(context.fn, row);
     row.self += context.own;
@@ -63,7 +74,7 @@ export function functionSums(data, contexts) {
     while (up && contexts[up].fn !== context.fn) up = contexts[up].parent;
     if (!up) row.dominated += context.cost;
   });
-  return [...sums.values()];
+  return [...sums.values(), ...rootSums(contexts[0])];
 }
 
 /** A flame graph's data in the server's format. @param {any} data @param {Context[]} contexts */

@@ -1,7 +1,7 @@
 // Select, exclude and fold in a file: the lists are in its address, and pages that can be computed
 // from the contexts in the file are rebuilt.
 import { addressParameters, addressPath } from "./address.js";
-import { filteredContexts, flameOf, functionSums } from "./contexts.js";
+import { filteredContexts, flameOf, functionSums, nameOf } from "./contexts.js";
 import { all, element, one } from "./dom.js";
 import { quantityText, shareText } from "./flame_data.js";
 
@@ -92,9 +92,12 @@ function functionsTable(data, contexts, by) {
     head.append(cell);
   }
   for (const row of rows.slice(0, rowsShownInFile)) {
-    const line = element("tr"), id = data.functions.id[row.fn], name = element("td", "", "name"), link = element("a", data.functions.name[row.fn], "fn");
-    line.dataset.id = id;
-    link.setAttribute("href", `#/block/${id}`);
+    // The root and [folded] have no page, and are on no list.
+    const isFunction = row.fn > 0, line = element("tr"), name = element("td", "", "name"), link = element(isFunction ? "a" : "span", nameOf(data, row), "fn");
+    if (isFunction) {
+      line.dataset.id = data.functions.id[row.fn];
+      link.setAttribute("href", `#/block/${line.dataset.id}`);
+    }
     name.append(link);
     line.append(...[quantityText(row.self, data.unit), shareText(row.self, total), quantityText(row.dominated, data.unit), shareText(row.dominated, total),
       callsText(row)].map((text) => element("td", text, "num")), name);
