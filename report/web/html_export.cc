@@ -110,7 +110,8 @@ Result<std::string> write_html(const report::Export& input) {
   site.version = FBLEPROF_VERSION;
   site.is_file = true;
   std::string pages, first;
-  for (const std::string& metric : metrics_of(input)) {
+  site.metrics = metrics_of(input);
+  for (const std::string& metric : site.metrics) {
     const bool is_chosen = metric == input.metric.name;
     const Data data(source, {input.profile, input.kept_is_bound, {}}, metric);
     Query query;
@@ -124,10 +125,7 @@ Result<std::string> write_html(const report::Export& input) {
     };
     for (const PageKind& kind : page_kinds()) {
       const Page probe{query, data, site};
-      if (kind.in_menu && kind.name != "diff" &&
-          (kind.is_useful == nullptr || kind.is_useful(probe))) {
-        add(std::string(kind.name));
-      }
+      if (is_in_menu(kind, probe)) add(std::string(kind.name));
     }
     for (const FunctionId f : main_functions(data)) {
       if (input.profile.functions().kind[f.index()] != FunctionKind::kRoot) {

@@ -48,7 +48,7 @@ std::string menu(const Page& page) {
                        key.empty() ? "" : fmt::format(" data-key={}", key), title);
   };
   for (const PageKind& kind : page_kinds()) {
-    if (!kind.in_menu || (kind.is_useful != nullptr && !kind.is_useful(page))) continue;
+    if (!is_in_menu(kind, page)) continue;
     link(kind.name, kind.title, kind.key, kind.name == page.query.page);
   }
   if (page.site.is_file) return out + "</nav>";
@@ -80,11 +80,13 @@ std::string metric_form(const Page& page) {
     if (metric.is_baseline) continue;
     const std::uint64_t total = page.data.source().total_of(metric);
     const bool is_here = metric.name == page.data.metric().name;
-    if (total == 0 && !is_here) continue;
+    const auto address = page.site.address_of_metric(metric.name);
+    if ((total == 0 && !is_here) || !address) continue;
     ++count;
-    options += fmt::format("<option value=\"{0}\"{1}>{0} {2}</option>",
-                           html_text(report::escape(metric.name)), is_here ? " selected" : "",
-                           report::quantity(total, metric.unit));
+    options +=
+        fmt::format("<option value=\"{}\"{}>{} {}</option>", html_text(report::escape(*address)),
+                    is_here ? " selected" : "", html_text(report::escape(metric.name)),
+                    report::quantity(total, metric.unit));
   }
   if (count < 2) return {};
   return fmt::format(

@@ -75,6 +75,16 @@ std::vector<const Metric*> chosen(const Page& page, bool (*is_chosen)(const Metr
   return found;
 }
 
+// A link to a page of another metric; only its text if there is none.
+std::string link_to(const Page& page, const std::string& to, const Metric& metric,
+                    std::string_view text) {
+  const auto address = page.site.address_of_metric(metric.name);
+  if (!address) return std::string(text);
+  Query query = page.query.to_page(to);
+  query.metric = *address;
+  return fmt::format("<a href=\"{}\">{}</a>", page.href(query), text);
+}
+
 std::string metric_card(const Page& page, const Metric& metric) {
   const analysis::Costs costs(page.data.profile(), metric);
   auto rows = analysis::function_table(costs);
@@ -87,12 +97,8 @@ std::string metric_card(const Page& page, const Metric& metric) {
     std::vector<FunctionId> shown;
     for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) shown.push_back(rows[i].function);
     const FunctionNames names(page, shown, 56);
-    Query all = page.query.to_page(by_self ? "self" : "dominated");
-    all.metric = metric.name;
-    std::string out = fmt::format(
-        "<section class=card><h2><a href=\"{}\">{}</a></h2><table "
-        "class=data><tbody>",
-        page.href(all), title);
+    std::string out = fmt::format("<section class=card><h2>{}</h2><table class=data><tbody>",
+                                  link_to(page, by_self ? "self" : "dominated", metric, title));
     for (std::size_t i = 0; i < shown.size() && key(rows[i]) != 0; ++i) {
       const std::uint64_t cost = key(rows[i]);
       out +=
@@ -103,15 +109,14 @@ std::string metric_card(const Page& page, const Metric& metric) {
     }
     return out + "</tbody></table></section>";
   };
-  Query flame = page.query.to_page("flame");
-  flame.metric = metric.name;
+  const bool has_pages = page.site.address_of_metric(metric.name).has_value();
   const std::size_t told = rank(metric);
   std::string out = fmt::format(
-      "<h2 class=metric-title>{} <b class=num>{}</b> <small>{}{}</small> <a href=\"{}\">flame "
-      "graph</a></h2><div class=sides>",
+      "<h2 class=metric-title>{} <b class=num>{}</b> <small>{}{}</small> {}</h2><div class=sides>",
       html_text(report::escape(metric.name)), report::quantity(costs.total(), metric.unit),
       told == std::size(kTold) ? "" : kTold[told].text,
-      metric.is_estimated ? "; estimated from samples" : "", page.href(flame));
+      metric.is_estimated ? "; estimated from samples" : "",
+      has_pages ? link_to(page, "flame", metric, "flame graph") : "");
   return out + put("Charged to the function itself", true) + put("With all that it calls", false) +
          "</div>";
 }

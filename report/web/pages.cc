@@ -60,6 +60,11 @@ const std::vector<PageKind>& page_kinds() {
   return all;
 }
 
+bool is_in_menu(const PageKind& kind, const Page& page) {
+  if (!kind.in_menu || (page.site.is_file && kind.name == "diff")) return false;
+  return kind.is_useful == nullptr || kind.is_useful(page);
+}
+
 const PageKind* find_page(std::string_view name) {
   for (const PageKind& kind : page_kinds()) {
     if (kind.name == name) return &kind;

@@ -24,6 +24,8 @@ struct PageKind {
   bool in_menu = true;
 };
 const std::vector<PageKind>& page_kinds();
+// Whether the menu lists it on `page`. A file has nothing to compare with.
+bool is_in_menu(const PageKind& kind, const Page& page);
 const PageKind* find_page(std::string_view name);
 
 // A page's view, and its value. Null: there is none.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "report/text/quantity.h"
 #include "report/views/phrases.h"
 #include "report/web/html.h"
@@ -14,6 +16,13 @@ const Base* Site::find_base(std::string_view name) const {
     if (base.name == name) return &base;
   }
   return nullptr;
+}
+
+std::optional<std::string> Site::address_of_metric(const std::string& name) const {
+  if (!is_file) return name;
+  const auto found = std::find(metrics.begin(), metrics.end(), name);
+  if (found == metrics.end()) return std::nullopt;
+  return found == metrics.begin() ? std::string() : name;
 }
 
 std::string Site::state(std::uint64_t generation) const {

@@ -1,6 +1,7 @@
 // Data that all pages of a server (or of a file with pages) share.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +40,13 @@ struct Site {
   std::vector<std::string> actions;  // of the control
   bool is_live = false;
   bool is_file = false;  // the pages stand in one file, without a server
+  // Of a file: the metrics that have pages in it. Addresses name all but the first.
+  std::vector<std::string> metrics;
 
   // Null: there is no such base.
   const Base* find_base(std::string_view name) const;
+  // A metric as addresses name it; nothing: no page shows it.
+  std::optional<std::string> address_of_metric(const std::string& name) const;
   // JSON: what pages of a profile's `generation` depend on.
   std::string state(std::uint64_t generation) const;
 };

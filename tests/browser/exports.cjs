@@ -30,7 +30,7 @@ async function checkPage(browser, name, totals) {
   await page.goto("file://" + path.join(work, name + ".html"));
   await page.waitForSelector("html[data-ready]");
   // The flame graph of each metric in the file shows all of it.
-  const metrics = await page.$$eval(".metric option", (options) => options.map((option) => option.value));
+  const metrics = await page.$$eval(".metric option", (options) => options.map((option) => option.text.split(" ")[0]));
   assert.ok(metrics.includes(totals.metric), `${name}.html: ${metrics}`);
   const flameData = () => page.$eval("main .flame-data", (script) => JSON.parse(script.textContent));
   // The small picture begins behind a long beginning that nearly all of the cost is below.

@@ -590,6 +590,56 @@ async function inAFile(browser) {
   assert.deepStrictEqual(page.trouble, []);
 }
 
+// The metric that the menu of a file shows is the page's, and links, lists and keys keep it.
+async function metricsInAFile(browser) {
+  const profiles = ["cpu", "live", "peak", "allocated", "leaked", "lost"].map((name, i) => ({ type: "sampled", name,
+    unit: i ? "bytes" : "nanoseconds", startValue: 0, endValue: 1, samples: [[0], [0, 1]], weights: [1, 10 ** i] }));
+  fs.writeFileSync(path.join(work, "metrics.json"), JSON.stringify({ $schema: "https://www.speedscope.app/file-format-schema.json",
+    exporter: "fble-prof-report", shared: { frames: [{ name: "main" }, { name: "work" }] }, profiles }));
+  const file = path.join(work, "metrics.html");
+  execFileSync(report, ["--export", "html", "--metric", "live", "-o", file, path.join(work, "metrics.json")]);
+  const page = await open(browser, { offline: true });
+  await page.goto("file://" + file);
+  await ready(page);
+  const select = page.locator(".metric select");
+  const shows = async (title, metric, kept) => {
+    await page.waitForFunction((wanted) => document.querySelector("h1").textContent === wanted, title);
+    assert.strictEqual((await select.locator("option:checked").textContent()).split(" ")[0], metric, title);
+    assert.match(await page.textContent(".kept"), kept);
+  };
+  assert.deepStrictEqual(await select.locator("option").allTextContents(), ["cpu 2 ns", "live 11 B", "peak 101 B", "allocated 1001 B"]);
+  assert.strictEqual(await page.getByRole("link", { name: "Compare" }).count(), 0);
+  await shows("Overview", "live", /^live 11 B/);
+  await select.selectOption({ label: "cpu 2 ns" });
+  await page.waitForURL(/metric=cpu$/);
+  await page.locator(".menu").getByRole("link", { name: "Self", exact: true }).click();
+  await shows("Self", "cpu", /^cpu 2 ns/);
+  await select.selectOption({ label: "live 11 B" });
+  await page.waitForURL(/#\/self$/);
+  await shows("Self", "live", /^live 11 B/);
+  await select.selectOption({ label: "peak 101 B" });
+  await page.waitForURL(/metric=peak$/);
+  const row = page.locator("main tr[data-id]", { hasText: "work" });
+  await row.hover();
+  await row.locator("button[name=sel]").click();
+  await page.waitForSelector(".chip");
+  await page.locator("main").getByRole("link", { name: "work", exact: true }).click();
+  await shows("work", "peak", /^kept 100 B of 101 B/);
+  // A card's link leads to its own metric, also with lists.
+  await page.locator(".menu").getByRole("link", { name: "Memory", exact: true }).click();
+  await shows("Memory", "peak", /^kept 100 B/);
+  const card = (name) => page.locator(".metric-title", { hasText: name });
+  assert.strictEqual(await card("lost").locator("a").count(), 0, "a metric without pages");
+  await card("allocated").getByRole("link", { name: "flame graph" }).click();
+  await shows("Flame graph", "allocated", /^kept 1000 B of 1001 B/);
+  await page.goBack();
+  await shows("Memory", "peak", /^kept 100 B/);
+  await card("live").getByRole("link", { name: "flame graph" }).click();
+  await shows("Flame graph", "live", /^kept 10 B of 11 B/);
+  assert.deepStrictEqual(page.trouble, []);
+  await page.context().close();
+}
+
 (async () => {
   fs.writeFileSync(path.join(work, "folded"), folded);
   fs.writeFileSync(path.join(work, "before"), "main;parse;lex 100\nmain;run 100\n");
@@ -614,7 +664,8 @@ async function inAFile(browser) {
     flameAddress: () => flameAddress(page, browser, served), suggestions: () => suggestions(browser, served), graphStart: () => graphStart(browser),
     withoutScripts: () => withoutScripts(browser, served), accessible: () => accessible(browser, served, pages.slice(0, 4).concat("/block/parse", "/diff", "/self?sel=parse&exc=lex")),
     copies: () => copies(browser, served), phone: () => phone(browser, served, pages.filter((each) => !each.includes("base="))),
-    live: () => live(browser), clicks: () => clicks(browser), tabs: () => tabs(browser), inAFile: () => inAFile(browser) };
+    live: () => live(browser), clicks: () => clicks(browser), tabs: () => tabs(browser), inAFile: () => inAFile(browser),
+    metricsInAFile: () => metricsInAFile(browser) };
   let failed = 0;
   for (const [name, step] of Object.entries(steps)) {
     if (process.env.STEPS && !process.env.STEPS.split(" ").includes(name)) continue;

@@ -28,6 +28,12 @@ export function fileHash(path, metric, lists) {
   return `#${path}${parts.length ? "?" : ""}${parts.join("&")}`;
 }
 
+/** Where a link to a page leads. @param {Element} link */
+export function linkAddress(link) {
+  const [path, query] = (link.getAttribute("href") ?? "").slice(1).split("?");
+  return { path: decodeURIComponent(path), metric: new URLSearchParams(query).get("metric") ?? "" };
+}
+
 /** @param {string} metric */
 function contextsOf(metric) {
   const found = all("script.contexts").find((script) => script.dataset.metric === metric);
@@ -82,8 +88,8 @@ function callsText(row) {
   return row.calls || row.callsAreBound ? `${row.callsAreBound ? "≥" : ""}${row.calls.toLocaleString("en")}` : "";
 }
 
-/** @param {any} data @param {import("./contexts.js").Context[]} contexts @param {"self" | "dominated"} by */
-function functionsTable(data, contexts, by) {
+/** @param {any} data @param {import("./contexts.js").Context[]} contexts @param {"self" | "dominated"} by @param {string} metric of the address */
+function functionsTable(data, contexts, by, metric) {
   const rows = functionSums(data, contexts).sort((a, b) => b[by] - a[by]), total = contexts[0].cost;
   const table = element("table", "", "data"), head = element("tr"), body = element("tbody");
   for (const [title, kind] of [["self", "num"], ["%", "num"], ["dominated", "num"], ["%", "num"], ["calls", "num"], ["name", "text"]]) {
@@ -96,7 +102,7 @@ function functionsTable(data, contexts, by) {
     const isFunction = row.fn > 0, line = element("tr"), name = element("td", "", "name"), link = element(isFunction ? "a" : "span", nameOf(data, row), "fn");
     if (isFunction) {
       line.dataset.id = data.functions.id[row.fn];
-      link.setAttribute("href", `#/block/${line.dataset.id}`);
+      link.setAttribute("href", fileHash(`/block/${line.dataset.id}`, metric, []));
     }
     name.append(link);
     line.append(...[quantityText(row.self, data.unit), shareText(row.self, total), quantityText(row.dominated, data.unit), shareText(row.dominated, total),
@@ -142,7 +148,7 @@ export function applyFileLists(main) {
       const script = one(".flame-data", main);
       if (script) script.textContent = JSON.stringify(flameOf(data, contexts));
     } else if (path === "/self" || path === "/dominated") {
-      one(".scroll", main)?.replaceWith(functionsTable(data, contexts, path === "/self" ? "self" : "dominated"));
+      one(".scroll", main)?.replaceWith(functionsTable(data, contexts, path === "/self" ? "self" : "dominated", metric));
       for (const old of all("p.note", main)) old.remove();
     } else {
       note.textContent = "The lists do not change this page: in a file they apply to Self, Dominated and Flame graph. ";
@@ -164,9 +170,10 @@ export function startFileLists() {
   });
   // A link opens its page with the current lists.
   document.addEventListener("click", (event) => {
-    const link = event.target instanceof Element ? event.target.closest("a[href^='#/']") : null, { metric, lists } = fileAddress();
+    const link = event.target instanceof Element ? event.target.closest("a[href^='#/']") : null, { lists } = fileAddress();
     if (!link || !lists.length || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    location.hash = fileHash(decodeURIComponent(link.getAttribute("href") ?? "").slice(1).split("?")[0], metric, lists);
+    const { path, metric } = linkAddress(link);
+    location.hash = fileHash(path, metric, lists);
   });
 }

@@ -42,5 +42,41 @@ TEST(Html, AGreatestValueHasNoFlameGraphAndNoLists) {
   EXPECT_TRUE(test::holds(page, "a flame graph adds values up, and those of &quot;longest-wait"));
 }
 
+// Metrics of the same values, in the profile's order.
+profile::Profile with_metrics(const std::vector<std::string>& names) {
+  profile::Parts parts = test::profile_of("a b = 5\na c = 7\n").parts();
+  const profile::Metric first = parts.metrics.front();
+  parts.metrics.clear();
+  for (const std::string& name : names) {
+    parts.metrics.push_back(first);
+    parts.metrics.back().name = name;
+  }
+  return profile::Profile(std::move(parts));
+}
+
+TEST(Html, ItsMenusOfferOnlyWhatIsInTheFile) {
+  const std::string page = export_of(
+      "html", with_metrics({"cpu", "time", "third", "fourth", "fifth", "sixth"}), {}, "time");
+  // The address of the chosen metric's pages names no metric.
+  EXPECT_TRUE(test::holds(page, "<option value=\"\" selected>time "));
+  EXPECT_TRUE(test::holds(page, "<option value=\"cpu\">cpu "));
+  EXPECT_TRUE(test::holds(page, "<option value=\"fourth\">"));
+  EXPECT_TRUE(test::holds(page, "data-page=\"/self?metric=fourth\""));
+  EXPECT_FALSE(test::holds(page, "<option value=\"fifth\">"));
+  EXPECT_FALSE(test::holds(page, ">Compare</a>"));
+}
+
+TEST(Html, CardsOfMetricsLeadToPagesInTheFile) {
+  profile::Parts parts =
+      with_metrics({"cpu", "live", "peak", "allocated", "leaked", "lost"}).parts();
+  for (profile::Metric& metric : parts.metrics) metric.unit = "bytes";
+  const std::string page = export_of("html", profile::Profile(std::move(parts)), {}, "live");
+  EXPECT_TRUE(test::holds(page, "data-page=\"/memory\""));
+  EXPECT_TRUE(test::holds(page, "href=\"#/self?metric=peak\""));
+  EXPECT_FALSE(test::holds(page, "metric=live"));
+  EXPECT_TRUE(test::holds(page, "<h2 class=metric-title>lost <b"));
+  EXPECT_FALSE(test::holds(page, "metric=lost"));
+}
+
 }  // namespace
 }  // namespace fbleprof::report
