@@ -422,6 +422,29 @@ async function live(browser) {
   const id = await page.getAttribute("tr.current", "data-id");
   await page.waitForFunction((was) => document.querySelector(".kept").textContent !== was, before, { timeout: 15000 });
   assert.strictEqual(await page.getAttribute("tr.current", "data-id"), id, "the current row stays");
+  // The menu of metrics has their present totals, and those that came later. It keeps the focus.
+  let hasMenu = false, hasLater = false;
+  await page.route(served.at("/self"), async (route) => {
+    const response = await route.fetch(), body = await response.text();
+    const option = "<option value=first>first 1</option>", form = `<form class=metric method=get action="/self"><select name=metric aria-label=metric>`;
+    const rest = body.match(/<option .*?<\/form>/s)?.[0] ?? "<option value=cpu selected>cpu</option></select></form>";
+    const changed = body.replace(/<form class=metric.*?<\/form>/s, "").replace("<button id=theme", hasMenu ? form + (hasLater ? option : "") + rest + "<button id=theme" : "$&");
+    await route.fulfill({ response, body: changed });
+  });
+  await page.goto(served.at("/self"));
+  await ready(page);
+  assert.strictEqual(await page.locator(".metric").count(), 0);
+  hasMenu = true;
+  await page.waitForSelector(".metric select", { timeout: 30000 });
+  const metrics = page.locator(".metric select"), optionTexts = () => metrics.locator("option").allTextContents();
+  const chosenMetric = await metrics.inputValue(), totals = await optionTexts();
+  await metrics.focus();
+  hasLater = true;
+  await page.waitForFunction(() => document.querySelector(".metric option").value === "first", null, { timeout: 30000 });
+  assert.ok((await optionTexts())[1] !== totals[0], "a total grows");
+  assert.strictEqual(await metrics.inputValue(), chosenMetric);
+  assert.ok(await metrics.evaluate((select) => document.activeElement === select), "the menu keeps the focus");
+  await page.unroute(served.at("/self"));
   // A flame graph stays where the user zoomed to, and keeps what was chosen.
   await page.goto(served.at("/flame"));
   await ready(page);
@@ -449,9 +472,11 @@ async function live(browser) {
   const graph = page.locator("svg.graph"), box = graph.locator("a[data-function]").first();
   await box.focus();
   await graph.evaluate((picture) => picture.parentElement.scrollLeft = 0);
-  const chosenBox = await box.getAttribute("data-function"), first = copies;
+  // By now another box may be the first.
+  const chosenBox = await page.evaluate(() => document.activeElement.getAttribute("data-function")), first = copies;
   for (let i = 0; i < 100 && copies < first + 3; ++i) await page.waitForTimeout(100);
   assert.ok(copies >= first + 3, "the call graph was renewed");
+  assert.ok(chosenBox, "a function has the focus");
   assert.strictEqual(await page.evaluate(() => document.activeElement.getAttribute("data-function")), chosenBox, "the focus keeps its function");
   assert.strictEqual(await graph.evaluate((picture) => picture.parentElement.scrollLeft), 0, "the call graph keeps its place");
   assert.ok(!await page.locator("main > details").first().evaluate((details) => details.open), "what was closed stays closed");
@@ -489,10 +514,22 @@ async function live(browser) {
   assert.ok(await page.locator("main table tbody tr").count() > 0, "the snapshot is listed");
   await page.goto(served.at("/self"));
   await ready(page);
+  // The last copy of the page counts most: if the server fails once, the page asks again.
+  let failures = 0;
+  await page.route(served.at("/self"), async (route) => {
+    if (!failures && await page.textContent("#live") === "ended") {
+      ++failures;
+      await route.fulfill({ status: 503 });
+    } else {
+      await route.continue();
+    }
+  });
   program.kill("SIGKILL");
   await page.waitForFunction(() => document.querySelector("#live").textContent === "ended", null, { timeout: 20000 });
   assert.ok(await page.locator("main tr[data-id]").count() > 0, "everything stays");
-  assert.deepStrictEqual(page.trouble, []);
+  await page.waitForFunction(() => !document.querySelector(".controls"), null, { timeout: 15000 });
+  assert.strictEqual(failures, 1);
+  assert.deepStrictEqual(page.trouble.filter((text) => !text.includes("503")), []);
   served.server.kill("SIGINT");
 }
 

@@ -5,6 +5,8 @@ import { patch } from "./patch.js";
 import { currentRowId, restoreRow } from "./rows.js";
 import { openAgain } from "./tree.js";
 
+const askAgainDelay = 3000;  // ms
+
 async function fetchFresh() {
   const response = await fetch(location.href, { headers: { Accept: "text/html" } });
   if (!response.ok) return null;
@@ -33,16 +35,18 @@ export function startLive(start) {
     isBusy = false;
     if (isPaused || location.href !== address) isOld = true;
     else if (page) show(page);
+    else askAgain();
     if (isOld && !isPaused) renew();
   };
 
   /** @param {Document} page */
   const show = (page) => {
     const id = currentRowId();
-    for (const part of [".controls", "main", ".lists", "footer"]) {
+    for (const part of [".controls", "form.metric", "main", ".lists", "footer"]) {
       const now = one(part), fresh = one(part, page);
       if (now && fresh) patch(now, fresh);
       else now?.remove();
+      if (!now && fresh?.matches("form.metric")) one("#theme")?.before(document.importNode(fresh, true));
     }
     restoreRow(id);
     start();
@@ -80,6 +84,16 @@ export function startLive(start) {
   const followVisibility = () => {
     if (document.visibilityState === "hidden") closeStream();
     else if (!stream && !isOver) openStream();
+  };
+  /** The page could not be fetched: a new stream begins with the present state, which is then new. */
+  const askAgain = () => {
+    badge.dataset.state = "";
+    setTimeout(() => {
+      if (badge.dataset.state) return;
+      closeStream();
+      isOver = false;
+      followVisibility();
+    }, askAgainDelay);
   };
   followVisibility();
   document.addEventListener("visibilitychange", followVisibility);

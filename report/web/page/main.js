@@ -28,8 +28,10 @@ if (copy) {
   copy.hidden = false;
   copy.addEventListener("click", () => copyText(one("#command")?.textContent ?? "", "command"));
 }
-const metricSelect = /** @type {HTMLSelectElement | null} */ (one(".metric select"));
-metricSelect?.addEventListener("change", () => metricSelect.form?.requestSubmit());
+// A running program may get a second metric, and then a menu of them.
+document.addEventListener("change", (event) => {
+  if (event.target instanceof HTMLSelectElement && event.target.matches(".metric select")) event.target.form?.requestSubmit();
+});
 if (!startFile(startContent)) {
   startContent();
   startSearch();

@@ -9,6 +9,7 @@ const ownClasses = ["current", "folded"], ownAttributes = new Set(["hidden", "op
 function identityOf(node) {
   if (!(node instanceof Element)) return node.nodeName;
   const given = ["id", "data-context", "data-id", "data-function", "name", "action"].map((name) => node.getAttribute(name) ?? "");
+  if (node.localName === "option") given.push(node.getAttribute("value") ?? "");
   return [node.localName, ...given].join(" ");
 }
 
