@@ -192,6 +192,23 @@ bool read_jitdump(std::span<const std::byte> bytes, GeneratedCode* code) {
   return true;
 }
 
+namespace {
+
+// The length of the function's name before " PLACE". V8 names accessors "get size" and "set size";
+// a function may also be called get or set, and its file's name may have blanks. Places are
+// absolute paths, URLs, or begin with a word and a colon ("node:fs").
+std::size_t name_length(std::string_view text) {
+  const std::size_t blank = text.find(' ');
+  if (!text.starts_with("get ") && !text.starts_with("set ")) return blank;
+  const std::size_t next = text.find(' ', blank + 1);
+  if (next == std::string_view::npos) return blank;
+  const std::string_view second = text.substr(blank + 1, next - blank - 1);
+  const bool is_place = second.starts_with('/') || second.find(':') != std::string_view::npos;
+  return is_place ? blank : next;
+}
+
+}  // namespace
+
 GeneratedFunction take_apart(std::string_view name) {
   GeneratedFunction function;
   function.name = name;
@@ -209,7 +226,7 @@ GeneratedFunction take_apart(std::string_view name) {
   if (std::string_view("~^*+").find(name[0]) != std::string_view::npos) name.remove_prefix(1);
   if (name.starts_with('\'')) name.remove_prefix(1);
   function.language = "JavaScript";
-  const std::size_t blank = name.find(' ');
+  const std::size_t blank = name_length(name);
   function.name = name.substr(0, blank);
   if (blank != std::string_view::npos) {
     std::string_view place = name.substr(blank + 1);

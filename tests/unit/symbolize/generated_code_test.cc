@@ -90,6 +90,23 @@ TEST(GeneratedName, JavaScriptNamesAreSplitIntoParts) {
   EXPECT_EQ(take_apart("JS:*").name, "(anonymous)");
 }
 
+TEST(GeneratedName, AccessorsOfJavaScriptAreCalledGetAndSet) {
+  const GeneratedFunction size = take_apart("JS:~get size /a/g.js:1:44");
+  EXPECT_EQ(size.name, "get size");
+  EXPECT_EQ(size.file, "/a/g.js");
+  EXPECT_EQ(size.line, 1u);
+  EXPECT_EQ(size.column, 44u);
+  EXPECT_EQ(take_apart("LazyCompile:*set size /a b/g.js:2:5").name, "set size");
+  EXPECT_EQ(take_apart("JS:~get [Symbol.species] node:internal/url:7:1").name,
+            "get [Symbol.species]");
+  EXPECT_EQ(take_apart("JS:~get  /a/g.js:1:44").name, "get ") << "the property of an empty name";
+  // Functions of these names.
+  EXPECT_EQ(take_apart("JS:~get /a/g.js:1:44").name, "get");
+  EXPECT_EQ(take_apart("JS:~get /a b/g.js:1:44").name, "get");
+  EXPECT_EQ(take_apart("JS:~set file:///a b/g.js:1:44").name, "set");
+  EXPECT_EQ(take_apart("JS:~get node:fs:9:2").name, "get");
+}
+
 class Dump {
  public:
   Dump() { add(std::vector<std::uint32_t>{0x4A695444, 1, 40, 62, 0, 1, 0, 0, 0, 0}); }
