@@ -309,6 +309,27 @@ TEST_F(ReportTest, VerifySetsTheExitStatus) {
   EXPECT_TRUE(bad->broken);
 }
 
+TEST_F(ReportTest, CountedCallsOfScriptsAreNoReasonToRecordExactly) {
+  const std::string advice = "or record with --exact\n";
+  for (const auto kind : {format::FunctionKind::kBlock, format::FunctionKind::kScript}) {
+    test::FileBuilder file;
+    file.function("leaf", kind, "s.py", 3, 0, "Python");
+    file.charge("leaf", {.cpu_ns = 1000});
+    file.write(path("script"));
+    EXPECT_TRUE(test::holds(text({"--coverage", path("script")}), advice)) << "only sampled";
+    file.calls("leaf", 12);
+    file.function("len", kind, "", 0, 0, "C");
+    file.calls("leaf len", 12);
+    file.write(path("script"));
+    for (const char* view : {"--coverage", "--coverage=leaf"}) {
+      EXPECT_EQ(text({view, path("script")}),
+                "the calls of Python functions were counted by the interpreter; no function of "
+                "machine code has a hook\n");
+    }
+  }
+  EXPECT_TRUE(test::holds(text({"--coverage", "%1"}), advice)) << "a block of the program's own";
+}
+
 TEST_F(ReportTest, TruncatedFileIsShownWithOneWarning) {
   std::filesystem::resize_file(path("one"), std::filesystem::file_size(path("one")) - 64);
   auto report = run({"%1"});
