@@ -105,6 +105,17 @@ class Printed {
   bool any_ = false, is_closed_ = false;
 };
 
+// What to read. A wrapper's profile says little: the user ran the program that it became. Only the
+// summary, the records, a window and a comparison of a named file are of that file alone.
+std::vector<std::string> files_of(const Options& options) {
+  const bool is_about_file = options.view != nullptr &&
+                             (options.view->name == "summary" || options.view->print != nullptr);
+  const bool is_alone = options.files.size() > 1 || is_about_file || has_window(options) ||
+                        !options.baselines.empty();
+  if (is_alone && !options.names_no_file) return options.files;
+  return profile::with_profiles_after_exec(options.files[0]);
+}
+
 // Views that read files directly, not profiles.
 Result<Report> report_files(const Options& options) {
   Report report;
@@ -112,7 +123,7 @@ Result<Report> report_files(const Options& options) {
   const bool prints = options.view->print != nullptr;
   Printed printed(options.output);
   std::vector<FileChecks> all;
-  for (const std::string& file : options.files) {
+  for (const std::string& file : prints ? options.files : files_of(options)) {
     auto image = load_image(file);
     if (!image) {
       if (!options.tolerant) return image.error();
@@ -399,15 +410,6 @@ Result<std::optional<Profile>> read_without_sampled_run(const std::vector<std::s
   // None of them could be read before, either.
   if (options.tolerant) return std::optional<Profile>();
   return read.error();
-}
-
-// What to read. A wrapper's profile says little: the user ran the program that it became. Only the
-// summary, a window and a comparison of a named file are of that file alone.
-std::vector<std::string> files_of(const Options& options) {
-  const bool is_alone = options.files.size() > 1 || is_of(options, View::Subject::kRuns) ||
-                        has_window(options) || !options.baselines.empty();
-  if (is_alone && !options.names_no_file) return options.files;
-  return profile::with_profiles_after_exec(options.files[0]);
 }
 
 // How to see the rest of a run, for someone who named its first profile.

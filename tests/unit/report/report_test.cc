@@ -330,6 +330,26 @@ TEST_F(ReportTest, CountedCallsOfScriptsAreNoReasonToRecordExactly) {
   EXPECT_TRUE(test::holds(text({"--coverage", "%1"}), advice)) << "a block of the program's own";
 }
 
+TEST_F(ReportTest, ViewsOfWholeRunsFollowAChainOfExecs) {
+  test::FileBuilder first;
+  first.header().state = format::State::kExeced;
+  first.header().start_monotonic_ns = 1000;
+  first.charge("sh", {.cpu_ns = 1000});
+  first.write(path("run"));
+  test::FileBuilder second;
+  second.header().start_monotonic_ns = 2000;
+  second.thread("runner", 4711);
+  second.charge("script", {.cpu_ns = 5000});
+  second.write(path("run.4711"));
+  EXPECT_TRUE(test::holds(text({"--threads", path("run")}), "runner"));
+  EXPECT_TRUE(test::holds(text({"--verify", path("run")}), "run.4711: all"));
+  EXPECT_FALSE(test::holds(text({"--summary", path("run")}), "runner")) << "it names the next file";
+  std::filesystem::resize_file(path("run.4711"), std::filesystem::file_size(path("run.4711")) - 64);
+  const auto bad = run({"--verify", path("run")});
+  ASSERT_TRUE(bad.ok());
+  EXPECT_TRUE(bad->broken);
+}
+
 TEST_F(ReportTest, TruncatedFileIsShownWithOneWarning) {
   std::filesystem::resize_file(path("one"), std::filesystem::file_size(path("one")) - 64);
   auto report = run({"%1"});
