@@ -18,8 +18,14 @@ std::string profile_after_exec(const std::string& path, const format::Header& he
 // `path`, and the profiles of all programs that followed in its process.
 std::vector<std::string> with_profiles_after_exec(const std::string& path);
 
-// How many profiles beside `path` are named after it and began later: those of child processes, and
-// of programs after exec.
-std::size_t count_profiles_named_after(const std::string& path);
+// The profiles beside `path` that are named after it and began later, by name: those of child
+// processes, and of programs after exec.
+std::vector<std::string> profiles_named_after(const std::string& path);
+
+// How many runs the profiles are of. There is no number of a run in a profile: those belong
+// together whose times overlap, whose names say so, or whose processes are parent and child. A
+// child process may outlive the others; an earlier run may have left files behind that are named
+// like this one's.
+std::size_t count_runs(const std::vector<std::string>& files);
 
 }  // namespace fbleprof::profile

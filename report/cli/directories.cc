@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "format/format.h"
+#include "profile/next_program.h"
 #include "profile/plain_run.h"
 
 namespace fbleprof::report {
@@ -47,6 +48,20 @@ std::vector<std::string> with_directories_read(const std::vector<std::string>& n
     std::sort(inside.begin(), inside.end());
     if (inside.empty()) inside.push_back(name);
     files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+std::vector<std::string> with_children(const std::vector<std::string>& names) {
+  std::vector<std::string> files;
+  const auto add = [&](const std::string& file) {
+    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  };
+  for (const std::string& name : names) {
+    for (const std::string& file : profile::with_profiles_after_exec(name)) add(file);
+    for (const std::string& file : profile::profiles_named_after(name)) {
+      if (!is_of_sampled_run(file)) add(file);
+    }
   }
   return files;
 }

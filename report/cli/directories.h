@@ -11,4 +11,8 @@ namespace fbleprof::report {
 // profiles stays, and reading it fails.
 std::vector<std::string> with_directories_read(const std::vector<std::string>& names);
 
+// `names`, each followed by the other profiles of its run: those of the programs that replaced its
+// own, and of child processes. Like directories, without those of sampled runs.
+std::vector<std::string> with_children(const std::vector<std::string>& names);
+
 }  // namespace fbleprof::report

@@ -61,6 +61,9 @@ const std::vector<OptionGroup>& option_groups() {
         {"no-symbols", "", "do not look up names: show module+0xoffset"}}},
       {"Files and windows (- is stdin)",
        {{"tolerant", "", "skip files that cannot be read, with a line each"},
+        {"children", "",
+         "also read the profiles of FILE's child processes: those that are named after it and "
+         "began later"},
         {"split-by", "WHAT",
          "keep apart: process, host, thread, label:KEY or file; repeatable, outermost first",
          "thread process host file label:", OptionKind::kTexts},
@@ -527,7 +530,13 @@ Result<Options> parse_options(int argc, char** argv) {
   options.names_no_file = options.files.empty();
   if (options.names_no_file) options.files.push_back("mlmon.out");
   const std::size_t named = options.files.size();
+  const std::string first = options.files[0];
   options.files = with_directories_read(options.files);
+  if (named == 1 && options.files[0] != first) options.directory = first;
+  if (given.count("children") != 0) {
+    if (given.count("diff") != 0) return usage("--children: not with --diff, which compares files");
+    options.files = with_children(options.files);
+  }
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
   options.filter.keep = texts("keep");
   options.busy = given.count("busy") != 0;

@@ -34,6 +34,7 @@ struct Options {
   std::string output;                     // file; "" = stdout
   std::vector<std::string> files;
   bool names_no_file = false;  // `files` is the default
+  std::string directory;       // `files` are what is in it; "" = they were named
   std::string metric;          // "" = the profile's own
   transform::Filter filter;
   bool busy = false;  // the filter excludes idle waits

@@ -17,6 +17,7 @@
 #include "analysis/default_metric.h"
 #include "profile/next_program.h"
 #include "profile/reader.h"
+#include "report/cli/directories.h"
 #include "report/cli/inputs.h"
 #include "report/cli/missing_names.h"
 #include "report/cli/output.h"
@@ -416,11 +417,20 @@ Result<std::optional<Profile>> read_without_sampled_run(const std::vector<std::s
 std::string other_profiles_of(const Options& options, std::size_t shown) {
   if (options.files.size() != 1 || options.look.format != Format::kText) return {};
   const std::string& file = options.files[0];
-  const std::size_t beside = profile::count_profiles_named_after(file) + 1;
-  if (beside <= shown) return {};
-  const std::string directory = std::filesystem::path(file).parent_path().string();
-  return fmt::format("{}: child processes have {}: fble-prof-report {} shows all of them", file,
-                     counted(beside - shown, "profile"), directory.empty() ? "." : directory);
+  const std::size_t all = with_children({file}).size();
+  if (all <= shown) return {};
+  return fmt::format(
+      "{}: child processes have {}: fble-prof-report --children {} shows all of them", file,
+      counted(all - shown, "profile"), file);
+}
+
+// A sum of runs that have nothing to do with each other looks like one run.
+std::string several_runs_in(const Options& options) {
+  if (options.directory.empty() || options.look.format != Format::kText) return {};
+  const std::size_t runs = profile::count_runs(options.files);
+  if (runs < 2) return {};
+  return fmt::format("{}: its profiles are of {} runs, one after the other; all are summed",
+                     options.directory, count(runs));
 }
 
 }  // namespace
@@ -448,8 +458,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     loaded.runs = std::move(profile);
     return loaded;
   }
-  if (std::string rest = other_profiles_of(options, files.size()); !rest.empty()) {
-    skipped.push_back(std::move(rest));
+  for (const std::string& about_files :
+       {other_profiles_of(options, files.size()), several_runs_in(options)}) {
+    if (!about_files.empty()) skipped.push_back(about_files);
   }
   // The profile to compare with, or to take times from.
   const bool may_take_own = may_take_own_times(options) && found.plain_runs.any;

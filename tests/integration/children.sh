@@ -63,8 +63,11 @@ printf 'all: one two three\n%%:\n\t@./worker 0.1 | cat && : $@\n' >"$dir/Makefil
 recorded make -s -j2
 "$REPORT" --by process "$dir/profiles" >"$dir/report" 2>&1 || fail "the directory: $(cat "$dir/report")"
 check "three workers in one report" "$(grep -c worker "$dir/report")" -ge 3
-"$REPORT" "$dir/profiles/mlmon.out" 2>&1 >/dev/null | has_text "fble-prof-report $dir/profiles shows all of them" ||
+"$REPORT" "$dir/profiles/mlmon.out" 2>&1 >/dev/null |
+  has_text "fble-prof-report --children $dir/profiles/mlmon.out shows all of them" ||
   fail "the report of make alone does not say how to see the rest"
+"$REPORT" --by process --children "$dir/profiles/mlmon.out" >"$dir/report" 2>&1 || fail "--children: $(cat "$dir/report")"
+check "three workers with --children" "$(grep -c worker "$dir/report")" -ge 3
 
 begin "children without exec"
 same=$("$PROGRAMS/processes.fentry" 2>/dev/null | sort | head -n 3)

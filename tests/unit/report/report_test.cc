@@ -350,6 +350,64 @@ TEST_F(ReportTest, ViewsOfWholeRunsFollowAChainOfExecs) {
   EXPECT_TRUE(bad->broken);
 }
 
+// A profile whose name and start are given.
+void write_run(const std::string& path, std::uint32_t pid, std::uint32_t parent,
+               std::uint64_t start_ns, std::uint64_t end_ns, std::string_view function) {
+  test::FileBuilder file;
+  file.header().pid = pid;
+  file.header().parent_pid = parent;
+  file.header().start_realtime_ns = start_ns;
+  file.header().start_monotonic_ns = start_ns;
+  file.header().end_monotonic_ns = end_ns;
+  file.charge(function, {.cpu_ns = 1000});
+  file.write(path);
+}
+
+TEST_F(ReportTest, TheProfilesOfChildProcessesAreReadIfAsked) {
+  write_run(path("run"), 10, 1, 1000, 2000, "parent");
+  write_run(path("run.11"), 11, 10, 1500, 1800, "child");
+  write_run(path("run.12"), 12, 11, 1600, 1700, "grandchild");
+  write_run(path("run.5"), 5, 4, 100, 200, "of_another_run");
+  write_run(path("run.old"), 4, 1, 100, 200, "of_the_run_before");
+  write_run(path("other"), 20, 1, 3000, 4000, "unrelated");
+  auto alone = run({path("run")});
+  ASSERT_TRUE(alone.ok());
+  ASSERT_EQ(alone->warnings.size(), 1u);
+  EXPECT_EQ(alone->warnings[0],
+            path("run") + ": child processes have 2 profiles: fble-prof-report --children " +
+                path("run") + " shows all of them");
+  auto all = run({"--children", path("run")});
+  ASSERT_TRUE(all.ok()) << all.error().line();
+  EXPECT_TRUE(all->warnings.empty()) << all->warnings[0];
+  for (const char* there : {"parent", "child", "grandchild"}) {
+    EXPECT_TRUE(test::holds(all->text, there));
+  }
+  for (const char* absent : {"of_another_run", "of_the_run_before", "unrelated"}) {
+    EXPECT_FALSE(test::holds(all->text, absent));
+  }
+  EXPECT_TRUE(test::holds(text({"--children", "--diff", path("other"), path("run")}),
+                          "--children: not with --diff"));
+}
+
+TEST_F(ReportTest, ADirectoryOfSeveralRunsSaysSo) {
+  const std::string many = path("many");
+  std::filesystem::create_directory(many);
+  const auto remarks = [&] {
+    auto report = run({many});
+    return report && !report->warnings.empty() ? report->warnings[0] : std::string();
+  };
+  write_run(many + "/run", 10, 1, 1000, 2000, "f");
+  write_run(many + "/run.11", 11, 10, 1500, 1800, "f");
+  write_run(many + "/run.12", 12, 1, 2500, 2600, "f");   // named after it: it outlived its parent
+  write_run(many + "/by_pid", 13, 12, 3000, 3100, "f");  // a child of its process
+  write_run(many + "/beside", 14, 1, 1900, 1950, "f");   // at the same time
+  EXPECT_EQ(remarks(), "");
+  write_run(many + "/second", 20, 1, 4000, 5000, "f");
+  write_run(many + "/second.21", 21, 20, 4100, 4200, "f");
+  write_run(many + "/run.9", 9, 1, 10, 20, "f");  // left behind by an earlier run of that name
+  EXPECT_EQ(remarks(), many + ": its profiles are of 3 runs, one after the other; all are summed");
+}
+
 TEST_F(ReportTest, TruncatedFileIsShownWithOneWarning) {
   std::filesystem::resize_file(path("one"), std::filesystem::file_size(path("one")) - 64);
   auto report = run({"%1"});
