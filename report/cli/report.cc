@@ -15,6 +15,7 @@
 
 #include "analysis/costs.h"
 #include "analysis/default_metric.h"
+#include "analysis/sampled.h"
 #include "profile/next_program.h"
 #include "profile/reader.h"
 #include "report/cli/directories.h"
@@ -360,6 +361,18 @@ void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string
       limit));
 }
 
+// Counted contexts begin at the first function that has a hook, and lack those without one; sampled
+// ones begin where the thread does.
+void warn_of_unlike_contexts(const Profile& profile, const Profile& base, const Options& options,
+                             std::vector<std::string>& remarks) {
+  const bool shows_contexts = options.view == nullptr || options.view == &default_view();
+  if (!shows_contexts || is_imported(profile) || is_imported(base)) return;
+  if (analysis::has_counted_calls(profile) == analysis::has_counted_calls(base)) return;
+  remarks.emplace_back(
+      "calls of one side were counted, and the other was only sampled: contexts begin at other "
+      "functions, so the same one may be both gone and new; --diff with --self compares functions");
+}
+
 // Two runs of one program with the same work differ by less than this share of time between
 // functions.
 constexpr double kMovedOfOneProgram = 0.2;
@@ -526,7 +539,10 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
                    fmt::format("no metric \"{}\" in it", escape(metric_name)),
                    "choose one that both have: --metric"};
     }
-    if (!takes_times) bring_to_one_depth(profile, *base, skipped);
+    if (!takes_times) {
+      bring_to_one_depth(profile, *base, skipped);
+      warn_of_unlike_contexts(profile, *base, options, skipped);
+    }
     how.aliases = transform::renamed_program(*base, profile);
     needs.lines |= is_imported(profile) != is_imported(*base);
     std::vector<Profile> sides = {std::move(profile), transform::as_baseline(*base)};

@@ -408,6 +408,25 @@ TEST_F(ReportTest, ADirectoryOfSeveralRunsSaysSo) {
   EXPECT_EQ(remarks(), many + ": its profiles are of 3 runs, one after the other; all are summed");
 }
 
+TEST_F(ReportTest, AComparisonOfCountedWithSampledContextsWarns) {
+  test::FileBuilder sampled;
+  sampled.charge("_start main work", {.cpu_ns = 3000});
+  sampled.write(path("sampled"));
+  const auto remarks = [&](const std::vector<std::string>& arguments) {
+    auto report = run(arguments);
+    std::string all;
+    if (!report) return report.error().line();
+    for (const std::string& warning : report->warnings) all += warning + "\n";
+    return all;
+  };
+  const char* warning = "calls of one side were counted, and the other was only sampled";
+  EXPECT_TRUE(test::holds(remarks({"--diff", path("sampled"), "%1"}), warning));
+  EXPECT_TRUE(test::holds(remarks({"--diff", "%1", path("sampled")}), warning));
+  EXPECT_FALSE(test::holds(remarks({"--self", "--diff", path("sampled"), "%1"}), warning));
+  EXPECT_FALSE(test::holds(remarks({"--diff", "%2", "%1"}), warning)) << "both were counted";
+  EXPECT_FALSE(test::holds(remarks({"--diff", path("sampled"), path("sampled")}), warning));
+}
+
 TEST_F(ReportTest, TruncatedFileIsShownWithOneWarning) {
   std::filesystem::resize_file(path("one"), std::filesystem::file_size(path("one")) - 64);
   auto report = run({"%1"});
