@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "analysis/tables.h"
 #include "format/format.h"
@@ -219,25 +218,8 @@ std::vector<std::string> counts_of(const Profile& profile, const std::vector<Row
   return lines;
 }
 
-// The languages of the functions whose calls an interpreter counted. Adapters that count name them
-// as blocks; blocks of other programs have no language. Of C functions only the calls from scripts
-// are counted.
-std::set<std::string> counted_languages(const analysis::Costs& costs) {
-  const Functions& functions = costs.profile().functions();
-  std::set<std::string> languages;
-  for (const auto& row : costs.tables().functions()) {
-    const std::size_t f = row.function.index();
-    const bool is_named =
-        functions.kind[f] == FunctionKind::kBlock || functions.kind[f] == FunctionKind::kScript;
-    if (!is_named || !functions.language[f] || row.calls == 0) continue;
-    const std::string_view language = costs.profile().text(functions.language[f]);
-    if (language != "C") languages.insert(escape(language));
-  }
-  return languages;
-}
-
-std::string why_there_is_nothing(const analysis::Costs& costs) {
-  if (const auto languages = counted_languages(costs); !languages.empty()) {
+std::string why_there_is_nothing(const Profile& profile) {
+  if (const auto languages = counted_languages(profile); !languages.empty()) {
     return fmt::format(
         "the calls of {} functions were counted by the interpreter; no function of machine code "
         "has a hook",
@@ -279,7 +261,7 @@ Result<Document> coverage(const Request& request) {
   std::vector<std::string> heads = counts_of(profile, rows);
   for (std::string& line : exact_lines(profile, uncounted)) heads.push_back(std::move(line));
   for (const std::string& note : remarks_on_exact(profile)) heads.push_back(escape(note));
-  if (heads.empty()) heads.push_back(why_there_is_nothing(request.costs));
+  if (heads.empty()) heads.push_back(why_there_is_nothing(profile));
   sort_rows(profile, request.look.sort, rows);
   const bool for_people = request.look.format == Format::kText;
   if (for_people) std::erase_if(rows, [](const Row& row) { return row.entered; });

@@ -71,6 +71,26 @@ bool counts_some_calls(const profile::Profile& profile, profile::FunctionId func
          plan::counts_some(static_cast<plan::Reason>(flags >> format::kFunctionReasonShift));
 }
 
+std::set<std::string> counted_languages(const profile::Profile& profile) {
+  using profile::FunctionKind;
+  const profile::Functions& functions = profile.functions();
+  const auto is_scripts = [&](profile::FunctionId f) {
+    const FunctionKind kind = functions.kind[f.index()];
+    return (kind == FunctionKind::kBlock || kind == FunctionKind::kScript) &&
+           functions.language[f.index()] && profile.text(functions.language[f.index()]) != "C";
+  };
+  std::set<std::string> languages;
+  const profile::Edges& edges = profile.edges();
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if (edges.calls[e] == 0) continue;
+    const profile::FunctionId callee = profile.nodes().function[edges.to[e].index()];
+    if (is_scripts(callee)) {
+      languages.insert(escape(profile.text(functions.language[callee.index()])));
+    }
+  }
+  return languages;
+}
+
 std::uint64_t shown_average(const profile::Profile& profile, std::uint64_t cost,
                             std::uint64_t calls, profile::FunctionId callee) {
   return calls == 0 || counts_some_calls(profile, callee) ? 0 : rounded_quotient(cost, calls);

@@ -1,6 +1,7 @@
 // Phrases that several views share.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ inline constexpr char kSomeCallsNote[] =
 
 // Whether the counts of a function's calls are lower bounds. The function may be unknown.
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function);
+
+// The languages of the functions whose calls an interpreter counted, escaped. Adapters that count
+// name them as blocks; blocks of other programs have no language. Of C functions only the calls
+// from scripts are counted.
+std::set<std::string> counted_languages(const profile::Profile& profile);
 
 // The cost per call that is shown; 0: none, because not all calls were counted.
 std::uint64_t shown_average(const profile::Profile& profile, std::uint64_t cost,
