@@ -373,6 +373,14 @@ void warn_of_unlike_contexts(const Profile& profile, const Profile& base, const 
       "functions, so the same one may be both gone and new; --diff with --self compares functions");
 }
 
+// Whether an interpreter of the adapters (preload/adapters) counted its calls: its loop is slower
+// then, which no hook can measure. Runtimes that call the C API themselves are not slower than
+// their hooks.
+bool is_slowed_by_counting(const Profile& profile) {
+  const std::set<std::string> languages = counted_languages(profile);
+  return languages.contains("Lua") || languages.contains("Python");
+}
+
 // Two runs of one program with the same work differ by less than this share of time between
 // functions.
 constexpr double kMovedOfOneProgram = 0.2;
@@ -594,6 +602,13 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
           escape(times_of)));
     }
     if (const auto still = choose_metric(profile, metric_name); !still) return still.error();
+  }
+  const profile::Role role = profile.find_metric(metric_name)->role;
+  const bool is_time = role == profile::Role::kCpuTime || role == profile::Role::kWallTime;
+  if (is_time && !loaded.has_sampled_times && is_slowed_by_counting(profile)) {
+    remarks.emplace_back(
+        "the interpreter runs slower while it counts calls, which is not taken off: --exact "
+        "--runs 2 shows the times of a run without");
   }
   loaded.profile = std::move(profile);
   loaded.metric = metric_name;

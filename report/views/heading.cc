@@ -8,7 +8,6 @@
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/text/table.h"
-#include "report/views/phrases.h"
 #include "report/views/run_words.h"
 
 namespace fbleprof::report {
@@ -57,13 +56,6 @@ std::string elapsed_text(const Process& process) {
 bool may_lack_time(const RunFacts& run) {
   constexpr std::uint64_t kMuchPercent = 40;
   return run.calls != 0 && run.knows_cost() && run.overhead_ns > run.cpu_ns / 100 * kMuchPercent;
-}
-
-// Whether an interpreter of the adapters (preload/adapters) counted its calls. Runtimes that call
-// the C API themselves are not slower than their hooks.
-bool is_slowed_by_counting(const Profile& profile) {
-  const std::set<std::string> languages = counted_languages(profile);
-  return languages.contains("Lua") || languages.contains("Python");
 }
 
 }  // namespace
@@ -122,11 +114,6 @@ std::string heading(const Profile& profile, bool has_sampled_times, const Look& 
   if (!has_sampled_times && may_lack_time(run)) {
     put(Ink::kWarm,
         "times of often called functions may be too small: --exact --runs 2, --times-from");
-  } else if (!has_sampled_times && is_slowed_by_counting(profile)) {
-    // Its loop is slower, too, which no hook can measure.
-    put(Ink::kWarm,
-        "the interpreter runs slower while it counts calls, which is not taken off: --exact --runs "
-        "2");
   }
   return out;
 }
