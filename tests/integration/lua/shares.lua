@@ -25,8 +25,21 @@ local function from_c()
   table.sort({2, 1}, function(a, b) local less = compare(a, b) return less end)
   return 0
 end
+-- In random order: a unit takes about as long as the period of the samples, which would always fall on one part.
+local seed = 1
 for i = 1, units do
-  direct()
-  in_coroutine()
-  from_c()
+  seed = seed * 16807 % 2147483647
+  if seed % 3 == 0 then
+    direct()
+    in_coroutine()
+    from_c()
+  elseif seed % 3 == 1 then
+    in_coroutine()
+    from_c()
+    direct()
+  else
+    from_c()
+    direct()
+    in_coroutine()
+  end
 end
