@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "format/format.h"
 #include "launch/program_run.h"
 #include "launch/report_tool.h"
+#include "launch/say.h"
 
 namespace fbleprof::launch {
 namespace {
@@ -60,6 +62,10 @@ std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t s
 void put_names_into(const std::vector<std::string>& files) {
   // The kernel limits the length of a command line.
   constexpr std::size_t kAtOnce = 200;
+  if (const std::string report = report_path(); access(report.c_str(), X_OK) != 0) {
+    say("--names: " + report + ": " + std::strerror(errno));
+    return;
+  }
   // Stdout belongs to the program.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   const std::span<const std::string> all(files);
