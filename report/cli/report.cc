@@ -212,7 +212,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
 // one that a page can choose.
 std::vector<std::string> compared_metrics(const Profile& run, const Options& options) {
   std::set<std::string> names;
-  if (!options.serve.empty()) {
+  if (options.action == Options::Action::kServe) {
     for (const profile::Metric& metric : run.metrics()) names.insert(metric.name);
   }
   names.insert(options.metric.empty() ? analysis::default_metric(run)->name : options.metric);

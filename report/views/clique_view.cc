@@ -83,13 +83,6 @@ Table flat_table(const Names& names, const std::vector<const Clique*>& shown) {
   return table;
 }
 
-// Whether not all calls of the members were counted.
-bool counts_some(const Request& request, const Clique& clique) {
-  return std::any_of(clique.members.begin(), clique.members.end(), [&](const CliqueMember& member) {
-    return counts_some_calls(request.profile(), member.function);
-  });
-}
-
 void put_clique(const Request& request, const Look& look, const Clique& clique, std::string& out) {
   const std::uint64_t kept = request.costs.total();
   const auto value = [&](std::uint64_t v) { return request.amount(v); };
@@ -100,7 +93,7 @@ void put_clique(const Request& request, const Look& look, const Clique& clique, 
   std::string facts =
       fmt::format("{} ({})   self {} ({})", value(clique.cost), percent(clique.cost, kept),
                   value(clique.self), percent(clique.self, kept));
-  const bool is_some = counts_some(request, clique);
+  const bool is_some = counts_some_calls(request.profile(), clique);
   const std::string_view bound = is_some ? "≥" : "";
   if (clique.entries != 0) facts += fmt::format("   entered {}{}", bound, count(clique.entries));
   if (clique.entries != 0 && !is_some) {

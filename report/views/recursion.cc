@@ -6,6 +6,7 @@
 
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 
 namespace fbleprof::report {
 
@@ -81,6 +82,12 @@ std::string raw_label(const Names& names_of, const Clique& clique) {
   }
   if (clique.members.size() > 1) return "(" + names + ")*";
   return clique.recursion == Recursion::kNone ? names : names + "*";
+}
+
+bool counts_some_calls(const profile::Profile& profile, const analysis::Clique& clique) {
+  return std::any_of(clique.members.begin(), clique.members.end(), [&](const auto& member) {
+    return counts_some_calls(profile, member.function);
+  });
 }
 
 std::string depth_text(const Clique& clique) {

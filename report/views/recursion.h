@@ -18,6 +18,9 @@ std::string clique_label(const Names& names, const analysis::Clique& clique, std
 // For programs: whole names, but only the first ones of a large clique.
 std::string raw_label(const Names& names, const analysis::Clique& clique);
 
+// Whether the counts of a member's calls are lower bounds.
+bool counts_some_calls(const profile::Profile& profile, const analysis::Clique& clique);
+
 // The most levels on a path; "≥" if folded recursion may have been deeper.
 std::string depth_text(const analysis::Clique& clique);
 

@@ -33,10 +33,8 @@ std::string clique_card(const Page& page, const Clique& clique, const FunctionNa
   out +=
       fmt::format("<p class=note><b class=num>{}</b> ({}), self {} ({})", page.share(clique.cost),
                   page.amount(clique.cost), page.share(clique.self), page.amount(clique.self));
-  const auto is_some_of = [&page](const analysis::CliqueMember& member) {
-    return report::counts_some_calls(page.data.profile(), member.function);
-  };
-  const bool is_some = std::any_of(clique.members.begin(), clique.members.end(), is_some_of);
+  const Profile& profile = page.data.profile();
+  const bool is_some = report::counts_some_calls(profile, clique);
   const std::string_view bound = is_some ? "≥" : "";
   if (clique.entries != 0) out += fmt::format("; entered {}{} times", bound, count(clique.entries));
   if (clique.entries != 0 && !is_some) {
@@ -52,7 +50,7 @@ std::string clique_card(const Page& page, const Clique& clique, const FunctionNa
   for (std::size_t i = 0; i < clique.members.size() && i < members; ++i) {
     const analysis::CliqueMember& member = clique.members[i];
     const std::uint64_t cost = member.self + member.children;
-    const std::string bound_of = is_some_of(member) ? "≥" : "";
+    const std::string bound_of = report::counts_some_calls(profile, member.function) ? "≥" : "";
     out += fmt::format(
         "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=num>{}<td "
         "class=num>{}<td class=name>{}{}</tr>",

@@ -67,6 +67,24 @@ for shown in cpu samples; do
   status 1 --diff short1,short2 --metric $shown long1,long2 --fail-if '+5% cpu'
 done
 
+# So it is on the page, where any metric may be chosen.
+"$REPORT" --serve short1,short2 --diff long1 >address 2>err &
+server=$!
+for _ in $(seq 100); do
+  grep -q token address && break
+  sleep 0.1
+done
+python3 - "$(grep -o 'http[^ ]*' address)" >page <<'END'
+import http.cookiejar, sys, urllib.request
+jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+browser = urllib.request.build_opener(jar)
+browser.open(sys.argv[1])
+print(browser.open(sys.argv[1].split("?")[0] + "tree?base=long1&metric=samples").read().decode())
+END
+kill $server
+has_text 'means of 1 and 2 runs' page || check 'the runs of the chosen metric' shown = no
+has_text 'metric samples --diff long1 short1,short2' page || check 'the command with runs' shown = no
+
 # Two builds of one program, with helpers that moved between them.
 cd "$work" || exit 1
 build() { # build DIRECTORY NAME FLAGS...
