@@ -42,6 +42,12 @@ struct Range {
   bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
 };
 
+// The linker's names for the recorder's own image.
+extern "C" {
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));  // NOLINT
+extern const char _end[] __attribute__((visibility("hidden")));          // NOLINT
+}
+
 // A mapping, as a line of /proc/self/maps describes it.
 struct Mapping {
   Range range;
@@ -49,10 +55,43 @@ struct Mapping {
   bool is_heap = false, is_stack = false;
 };
 
+// Which pages of private memory were ever written.
+class TouchedPages {
+ public:
+  TouchedPages() : pages_(static_cast<std::uint64_t*>(session.pages.take(kBytes))) {}
+  ~TouchedPages() {
+    if (pages_ != nullptr) session.pages.give_back(pages_, kBytes);
+  }
+  TouchedPages(const TouchedPages&) = delete;
+  TouchedPages& operator=(const TouchedPages&) = delete;
+
+  // True, too, if the kernel does not tell.
+  bool holds(const void* address) {
+    constexpr std::uint64_t kPresent = std::uint64_t{1} << 63, kSwapped = std::uint64_t{1} << 62;
+    const std::uint64_t page = reinterpret_cast<std::uint64_t>(address) / kPageBytes;
+    if (page - first_ >= known_) read_from(page);
+    return known_ == 0 || (pages_[page - first_] & (kPresent | kSwapped)) != 0;
+  }
+
+ private:
+  static constexpr std::uint64_t kBytes = 4 * kPageBytes;
+
+  void read_from(std::uint64_t page) {
+    const bool can_read = file_ && pages_ != nullptr;
+    const long read = can_read ? file_.read(page * sizeof *pages_, pages_, kBytes) : 0;
+    first_ = page;
+    known_ = read > 0 ? static_cast<std::uint64_t>(read) / sizeof *pages_ : 0;
+  }
+
+  File file_{"/proc/self/pagemap", O_RDONLY};
+  std::uint64_t* pages_;
+  std::uint64_t first_ = 0, known_ = 0;
+};
+
 // Our own ranges, which hold no roots.
 class OwnMemory {
  public:
-  OwnMemory() {
+  explicit OwnMemory(TouchedPages& touched) {
     for_each_region(
         [](void* self, const void* base, std::uint64_t bytes) {
           static_cast<OwnMemory*>(self)->add(reinterpret_cast<std::uint64_t>(base), bytes);
@@ -60,13 +99,26 @@ class OwnMemory {
         this);
     add(reinterpret_cast<std::uint64_t>(session.arena.base()), session.arena.cap_bytes());
     session.allocations.blocks.for_each_table(
-        [this](std::uint64_t begin, std::uint64_t bytes) { add(begin, bytes); });
+        [this](std::uint64_t begin, std::uint64_t bytes) { add(begin, bytes); },
+        [&touched](const void* at) { return touched.holds(at); });
+    // Most of its megabytes are tables that were never touched.
+    add(reinterpret_cast<std::uint64_t>(__ehdr_start),
+        static_cast<std::uint64_t>(_end - __ehdr_start));
   }
-  bool holds(const Range& range) const {
-    for (int i = 0; i < count_; ++i) {
-      if (ranges_[i].overlaps(range)) return true;
+  // The parts of a range that are not ours. The kernel may join a mapping of the program's to one
+  // of ours.
+  template <typename Function>
+  void for_each_part_outside(Range range, Function function) const {
+    while (range.begin < range.end) {
+      const Range* first = nullptr;
+      for (int i = 0; i < count_; ++i) {
+        if (!ranges_[i].overlaps(range)) continue;
+        if (first == nullptr || ranges_[i].begin < first->begin) first = &ranges_[i];
+      }
+      if (first == nullptr) return function(range);
+      if (range.begin < first->begin) function({range.begin, first->begin});
+      range.begin = first->end;
     }
-    return false;
   }
 
  private:
@@ -80,17 +132,17 @@ class OwnMemory {
 
 class Search {
  public:
-  explicit Search(LiveBlocks& blocks) : blocks_(blocks) {}
+  Search(LiveBlocks& blocks, TouchedPages& touched) : blocks_(blocks), own_(touched) {
+    blocks_.for_each([this](std::uint64_t, const LiveBlock&) { ++most_waiting_; },
+                     [&touched](const void* at) { return touched.holds(at); });
+  }
 
   // False: the search was not finished.
   bool run() {
     // Blocks that were found and must still be searched. Each block gets here once.
-    std::uint64_t count = 0;
-    blocks_.for_each([&](std::uint64_t, const LiveBlock&) { ++count; });
-    waiting_bytes_ = (count + 1) * sizeof(Range);
+    waiting_bytes_ = (most_waiting_ + 1) * sizeof(Range);
     waiting_ = static_cast<Range*>(session.pages.take(waiting_bytes_));
     if (waiting_ == nullptr) return false;
-    most_waiting_ = count;
     end_ns_ = signal_safe::monotonic_ns() + kMostNs;
     search_stacks();
     const bool read = search_mappings();
@@ -178,13 +230,18 @@ class Search {
   }
 
   void search_mapping(const Mapping& mapping, bool is_growing) {
-    if (!mapping.is_writable || mapping.is_stack || own_.holds(mapping.range)) return;
-    if (mapping.is_file) return search(mapping.range);
+    if (!mapping.is_writable || mapping.is_stack) return;
+    own_.for_each_part_outside(mapping.range, [&](const Range& part) {
+      search_part(mapping, part, is_growing && part.end == mapping.range.end);
+    });
+  }
+
+  void search_part(const Mapping& mapping, Range range, bool is_growing) {
+    if (mapping.is_file) return search(range);
     // The allocator's own memory: [heap], and glibc's arenas for threads, which begin at multiples
     // of their size and have room to grow behind them.
     if (mapping.is_heap) return;
     constexpr std::uint64_t kArenaBytes = 64 << 20;
-    Range range = mapping.range;
     if (is_growing) {
       const std::uint64_t arena = (range.end - 1) / kArenaBytes * kArenaBytes;
       std::uint64_t first;
@@ -273,12 +330,12 @@ class Search {
   std::uint64_t chunk_[kChunk / 8];
 };
 
-bool search_for_reachable() {
+bool search_for_reachable(TouchedPages& touched) {
   if (session.options.allocations != signal_safe::AllocationMode::kExact) return false;
   // It is larger than some stacks.
   void* memory = session.pages.take(sizeof(Search));
   if (memory == nullptr) return false;
-  auto* search = new (memory) Search(session.allocations.blocks);
+  auto* search = new (memory) Search(session.allocations.blocks, touched);
   const bool finished = search->run(), refused = search->is_refused();
   search->~Search();
   session.pages.give_back(memory, sizeof(Search));
@@ -295,15 +352,17 @@ bool search_for_reachable() {
 void charge_leaks() {
   signal_safe::Allocations& all = session.allocations;
   if (all.blocks.is_on()) {
-    const bool searched = search_for_reachable();
-    all.blocks.for_each([&](std::uint64_t, const LiveBlock& block) {
+    TouchedPages touched;
+    const bool searched = search_for_reachable(touched);
+    const auto charge = [&](std::uint64_t, const LiveBlock& block) {
       std::uint64_t* values = signal_safe::values_of(session.arena, block.node);
       values[signal_safe::kLeakedBlocks] += 1;
       values[signal_safe::kLeakedBytes] += block.bytes;
       if (!searched || block.is_marked()) return;
       values[signal_safe::kLostBlocks] += 1;
       values[signal_safe::kLostBytes] += block.bytes;
-    });
+    };
+    all.blocks.for_each(charge, [&touched](const void* at) { return touched.holds(at); });
   }
   if (all.sampled.is_on()) {
     all.sampled.for_each([&](const signal_safe::SampledBlock& block) {

@@ -77,18 +77,28 @@ class LiveBlocks {
   }
 
   // Calls visit(begin, block) for each. The block begins at `begin`, or up to half of
-  // least_distance() later.
+  // least_distance() later. is_touched(address): whether that page of the tables was ever written.
+  // To read the others, of which there are thousands, takes a page fault each.
+  template <typename Visit, typename IsTouched>
+  void for_each(Visit visit, IsTouched is_touched) const {
+    const auto visit_leaf = [&](std::uint64_t d, const Item* leaf) {
+      const std::uint64_t count = items_per_leaf();
+      for (std::uint64_t i = 0; i < count;) {
+        const std::uint64_t page_end = ((i * sizeof(Item)) >> kPageShift) + 1;
+        std::uint64_t next = ((page_end << kPageShift) + sizeof(Item) - 1) / sizeof(Item);
+        if (next > count) next = count;
+        if (!is_touched(leaf + i)) i = next;
+        for (; i < next; ++i) {
+          const LiveBlock block = unpack(leaf[i]);
+          if (block.node != 0) visit(d << kLeafBits | i << distance_shift_, block);
+        }
+      }
+    };
+    for_each_leaf(visit_leaf, is_touched);
+  }
   template <typename Visit>
   void for_each(Visit visit) const {
-    for (std::uint64_t d = 0; d < kDirectoryItems; ++d) {
-      const Item* leaf = __atomic_load_n(&directory_[d], __ATOMIC_ACQUIRE);
-      if (leaf == nullptr) continue;
-      const std::uint64_t count = items_per_leaf();
-      for (std::uint64_t i = 0; i < count; ++i) {
-        const LiveBlock block = unpack(leaf[i]);
-        if (block.node != 0) visit(d << kLeafBits | i << distance_shift_, block);
-      }
-    }
+    for_each(visit, [](const void*) { return true; });
   }
 
   // For a search of reachable blocks, at the end. Marks the block that holds this address, and
@@ -105,15 +115,13 @@ class LiveBlocks {
   bool first_mapping(std::uint64_t begin, std::uint64_t end, std::uint64_t* found) const;
   bool last_mapping(std::uint64_t end, std::uint64_t* found) const;
   // Calls visit(begin, bytes) for each mapping of these tables.
-  template <typename Visit>
-  void for_each_table(Visit visit) const {
+  template <typename Visit, typename IsTouched>
+  void for_each_table(Visit visit, IsTouched is_touched) const {
     visit(reinterpret_cast<std::uint64_t>(directory_), kDirectoryItems * sizeof(Item*));
-    for (std::uint64_t d = 0; d < kDirectoryItems; ++d) {
-      const Item* leaf = __atomic_load_n(&directory_[d], __ATOMIC_ACQUIRE);
-      if (leaf != nullptr) {
-        visit(reinterpret_cast<std::uint64_t>(leaf), bytes_of_leaf());
-      }
-    }
+    const auto visit_leaf = [&](std::uint64_t, const Item* leaf) {
+      visit(reinterpret_cast<std::uint64_t>(leaf), bytes_of_leaf());
+    };
+    for_each_leaf(visit_leaf, is_touched);
   }
   std::uint64_t least_distance() const { return std::uint64_t{1} << distance_shift_; }
 
@@ -131,6 +139,19 @@ class LiveBlocks {
   static constexpr int kAddressBits = 47, kLeafBits = 26;
   static constexpr std::uint64_t kDirectoryItems = std::uint64_t{1} << (kAddressBits - kLeafBits);
   static constexpr std::uint64_t kPagesPerLeaf = std::uint64_t{1} << (kLeafBits - kPageShift);
+
+  template <typename Visit, typename IsTouched>
+  void for_each_leaf(Visit visit, IsTouched is_touched) const {
+    constexpr std::uint64_t kPerPage = (std::uint64_t{1} << kPageShift) / sizeof(Item*);
+    static_assert(kDirectoryItems % kPerPage == 0);
+    for (std::uint64_t first = 0; first < kDirectoryItems; first += kPerPage) {
+      if (!is_touched(directory_ + first)) continue;
+      for (std::uint64_t d = first; d < first + kPerPage; ++d) {
+        const Item* leaf = __atomic_load_n(&directory_[d], __ATOMIC_ACQUIRE);
+        if (leaf != nullptr) visit(d, leaf);
+      }
+    }
+  }
 
   std::uint64_t items_per_leaf() const { return std::uint64_t{1} << (kLeafBits - distance_shift_); }
   std::uint64_t index_in_leaf(std::uint64_t address) const {

@@ -1,7 +1,10 @@
 #include "signal_safe/allocations.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -145,6 +148,37 @@ TEST(LiveBlocks, ASearchMarksTheBlockThatHoldsAnAddressOnce) {
   int marked = 0;
   blocks.for_each([&](std::uint64_t, const LiveBlock& block) { marked += block.is_marked(); });
   EXPECT_EQ(marked, 1);
+}
+
+// Reads the kernel's table of pages.
+bool is_touched(const void* address) {
+  static const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  std::uint64_t page = 0;
+  const auto offset = static_cast<off_t>(reinterpret_cast<std::uint64_t>(address) / 4096 * 8);
+  if (pread(fd, &page, sizeof page, offset) != sizeof page) return true;
+  return page >> 62 != 0;
+}
+
+TEST(LiveBlocks, WhatIsOnTouchedPagesIsEverything) {
+  Pages pages;
+  LiveBlocks blocks;
+  ASSERT_TRUE(blocks.start(&pages, 32));
+  std::vector<std::uint64_t> added, found;
+  // Each distance from the begin of a page of 12-byte items, and far away.
+  for (std::uint64_t i = 0; i < 3000; ++i) added.push_back(0x7000000 + i * 32 * (1 + i % 13));
+  for (std::uint64_t i = 0; i < 20; ++i) added.push_back((0x7f0000 + i * 7) << 24);
+  std::sort(added.begin(), added.end());
+  added.erase(std::unique(added.begin(), added.end()), added.end());
+  for (const std::uint64_t each : added) blocks.add(at(each), {2, 8, 1, 1});
+  std::uint64_t asked = 0, touched = 0;
+  const auto count = [&](const void* address) {
+    const bool is = is_touched(address);
+    ++asked, touched += is;
+    return is;
+  };
+  blocks.for_each([&](std::uint64_t begin, const LiveBlock&) { found.push_back(begin); }, count);
+  EXPECT_EQ(found, added);
+  EXPECT_LT(touched, asked / 10) << "where the kernel tells, few pages are read";
 }
 
 TEST(SampledBlocks, EveryBlockIsFoundAgainHoweverManyCameAndWent) {
