@@ -1,10 +1,7 @@
 #include "attach/attach.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -14,6 +11,7 @@
 #include "attach/borrowed_thread.h"
 #include "attach/loaded_file.h"
 #include "attach/memory.h"
+#include "attach/own_library.h"
 #include "control/process.h"
 #include "format/attach_order.h"
 
@@ -22,88 +20,6 @@ namespace fbleprof::attach {
 using format::AttachOrder;
 
 namespace {
-
-constexpr char kLibrary[] = "libfbleprof.so";
-
-// The library as a file that the process can open: by its own path or, where the process sees other
-// files, as a memory file whose descriptor the process holds for a moment.
-class Library {
- public:
-  Library(BorrowedThread& thread, pid_t pid, const std::string& path) : thread_(thread) {
-    if (sees_file(pid, path)) {
-      name_ = path;
-      return;
-    }
-    // The loader opens the copy by its name there.
-    if (access(path_from_outside(pid, "/proc/version").c_str(), F_OK) != 0) return;
-    if (!thread_.write(thread_.text(), kLibrary, sizeof kLibrary)) return;
-    const long made = thread_.system_call(SYS_memfd_create, thread_.text(), MFD_CLOEXEC);
-    if (made < 0) return;
-    fd_ = made > STDERR_FILENO ? made : beyond_standard_descriptors(made);
-    if (fd_ < 0) return;
-    const std::string own = "/fd/" + std::to_string(fd_);
-    std::ifstream in(path, std::ios::binary);
-    std::ofstream out("/proc/" + std::to_string(pid) + own, std::ios::binary);
-    out << in.rdbuf();
-    if (out.flush()) name_ = "/proc/self" + own;
-  }
-  ~Library() {
-    if (fd_ >= 0) thread_.system_call(SYS_close, static_cast<std::uint64_t>(fd_));
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-
-  const std::string& name() const { return name_; }
-
- private:
-  // The process may have closed some of them, and its other threads print all the same.
-  long beyond_standard_descriptors(long made) {
-    const auto fd = static_cast<std::uint64_t>(made);
-    const long moved = thread_.system_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    thread_.system_call(SYS_close, fd);
-    return moved;
-  }
-
-  BorrowedThread& thread_;
-  long fd_ = -1;
-  std::string name_;
-};
-
-// The recorder in the process: under its own name, or as a copy in memory.
-const Mapping* find_library(const std::vector<Mapping>& mappings) {
-  for (const Mapping& each : mappings) {
-    if (each.is_code && each.path.find(kLibrary) != std::string::npos) return &each;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-std::uint64_t find_in_recorder(pid_t pid, const std::string& library, const std::string& symbol) {
-  const std::vector<Mapping> mappings = mappings_of(pid);
-  const Mapping* file = find_library(mappings);
-  if (!file) return 0;
-  const bool is_copy = file->path.starts_with("/memfd:");
-  return find_function(mappings, file->path,
-                       is_copy ? library : mapped_file_from_outside(pid, *file), symbol);
-}
-
-namespace {
-
-std::string read_text(pid_t pid, std::uint64_t from) {
-  constexpr std::size_t kMost = 4096;
-  std::string text;
-  for (char c = 0; text.size() < kMost && read_memory(pid, from + text.size(), &c, 1) && c != 0;) {
-    text += c;
-  }
-  return text;
-}
-
-std::string reason_of_loader(pid_t pid, BorrowedThread& thread) {
-  if (thread.libc().dlerror == 0) return "the loader refused the recorder";
-  const auto text = thread.call(thread.libc().dlerror);
-  return text && *text != 0 ? read_text(pid, *text) : std::string("the loader refused");
-}
 
 // A program that its user may run but not read may be.
 bool may_be_same_machine(pid_t pid) {
@@ -118,14 +34,6 @@ bool may_be_same_machine(pid_t pid) {
 }
 
 }  // namespace
-
-bool sees_file(pid_t pid, const std::string& path) {
-  struct stat here {
-  }, there{};
-  return stat(path.c_str(), &here) == 0 &&
-         stat(path_from_outside(pid, path).c_str(), &there) == 0 && here.st_ino == there.st_ino &&
-         here.st_dev == there.st_dev;
-}
 
 bool has_own_files(pid_t pid) {
   struct stat own {
@@ -145,8 +53,8 @@ Result<Recorder> find_recorder(pid_t pid, const std::string& library) {
     return Error{"process " + std::to_string(pid), std::nullopt, "there is none", ""};
   }
   Recorder recorder;
-  std::uint64_t pointer = find_in_recorder(pid, library, "fbleprof_output_path");
-  recorder.is_loaded = find_library(mappings) != nullptr;
+  std::uint64_t pointer = find_in_library(pid, library, "fbleprof_output_path");
+  recorder.is_loaded = find_library(mappings, library) != nullptr;
   if (pointer != 0 && read_memory(pid, pointer, &pointer, sizeof pointer)) {
     recorder.profile = read_text(pid, pointer);
   }
@@ -155,26 +63,10 @@ Result<Recorder> find_recorder(pid_t pid, const std::string& library) {
 
 namespace {
 
-// The loader loads the recorder, which finds the order on the stack.
-Status load(pid_t pid, BorrowedThread& thread, const std::string& library) {
-  const Library file(thread, pid, library);
-  if (file.name().empty() || file.name().size() >= BorrowedThread::kTextBytes) {
-    return error_of(pid, "it cannot see " + library + " nor take a copy of it",
-                    "in its root, mount /proc or copy the library to that place");
-  }
-  if (!thread.write(thread.text(), file.name().c_str(), file.name().size() + 1)) {
-    return unwritable_memory(pid);
-  }
-  const auto handle = thread.call(thread.libc().dlopen, thread.text(), thread.libc().flags);
-  if (!handle) return handle.error();
-  if (*handle == 0) return error_of(pid, reason_of_loader(pid, thread));
-  return std::nullopt;
-}
-
 // The recorder is there since an attach that failed, for example because it could not make its
 // file.
 Status start_loaded(pid_t pid, BorrowedThread& thread, const std::string& library) {
-  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_start_attached");
+  const std::uint64_t function = find_in_library(pid, library, "fbleprof_start_attached");
   if (function == 0) {
     return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
   }
@@ -209,8 +101,10 @@ Status load_recorder(pid_t pid, const std::string& library,
   if (!thread.read(thread.stack(), &order, sizeof order)) {
     return unreadable_memory(pid);
   }
-  const bool is_loaded = find_library(mappings_of(pid)) != nullptr;
-  const Status bad = is_loaded ? start_loaded(pid, thread, library) : load(pid, thread, library);
+  const bool is_loaded = find_library(mappings_of(pid), library) != nullptr;
+  // The recorder finds the order on the stack.
+  const Status bad =
+      is_loaded ? start_loaded(pid, thread, library) : load_library(pid, thread, library);
   if (bad) return bad;
   if (!thread.read(thread.stack(), &order, sizeof order) || order.is_recording == 0) {
     order.reason[sizeof order.reason - 1] = 0;
@@ -220,7 +114,7 @@ Status load_recorder(pid_t pid, const std::string& library,
 }
 
 Status make_recorder_obey(pid_t pid, const std::string& library) {
-  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_obey");
+  const std::uint64_t function = find_in_library(pid, library, "fbleprof_obey");
   if (function == 0) return error_of(pid, "its recorder cannot be read");
   const auto thread = BorrowedThread::take(pid);
   if (!thread) return thread.error();

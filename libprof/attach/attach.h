@@ -32,12 +32,7 @@ Status load_recorder(pid_t pid, const std::string& library,
 // Makes the recorder in the process look for requests.
 Status make_recorder_obey(pid_t pid, const std::string& library);
 
-// The address of what the recorder in the process exports; 0: there is none.
-std::uint64_t find_in_recorder(pid_t pid, const std::string& library, const std::string& symbol);
-
 // Whether the process sees other files than we do, as in a container.
 bool has_own_files(pid_t pid);
-// Whether it sees this file at the same path.
-bool sees_file(pid_t pid, const std::string& path);
 
 }  // namespace fbleprof::attach

@@ -1,6 +1,5 @@
 #include "attach/filter.h"
 
-#include "attach/attach.h"
 #include "attach/loaded_file.h"
 #include "attach/orders.h"
 

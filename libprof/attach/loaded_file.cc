@@ -148,6 +148,14 @@ std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping) {
   return {};
 }
 
+bool sees_file(pid_t pid, const std::string& path) {
+  struct stat here {
+  }, there{};
+  return stat(path.c_str(), &here) == 0 &&
+         stat(path_from_outside(pid, path).c_str(), &there) == 0 && here.st_ino == there.st_ino &&
+         here.st_dev == there.st_dev;
+}
+
 const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin) {
   const auto found = std::find_if(mappings.begin(), mappings.end(),
                                   [begin](const Mapping& each) { return each.begin == begin; });

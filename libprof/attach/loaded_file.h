@@ -24,6 +24,9 @@ std::string path_from_outside(pid_t pid, const std::string& path);
 // "" if it cannot be opened.
 std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping);
 
+// Whether process `pid` sees this file at the same path.
+bool sees_file(pid_t pid, const std::string& path);
+
 // The mapping that begins there; null if there is none.
 const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin);
 

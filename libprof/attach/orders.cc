@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-#include "attach/attach.h"
+#include "attach/own_library.h"
 #include "format/attach_order.h"
 
 namespace fbleprof::attach {
@@ -36,7 +36,7 @@ OrderPointer order_for(OrderStep step) {
 
 Result<bool> obey(pid_t pid, const std::string& library, BorrowedThread& thread,
                   RecorderOrder& order) {
-  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_obey_order");
+  const std::uint64_t function = find_in_library(pid, library, "fbleprof_obey_order");
   if (function == 0) {
     return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
   }

@@ -18,10 +18,10 @@
 #include <set>
 #include <thread>
 
-#include "attach/attach.h"
 #include "attach/borrowed_thread.h"
 #include "attach/loaded_file.h"
 #include "attach/memory.h"
+#include "attach/own_library.h"
 #include "attach/own_stack.h"
 #include "base/fd.h"
 
@@ -170,7 +170,7 @@ namespace {
 
 // Where the recorder's state is in the process; 0: it has none.
 std::uint64_t place_of_state(pid_t pid, const std::string& library) {
-  std::uint64_t at = find_in_recorder(pid, library, "fbleprof_text_state");
+  std::uint64_t at = find_in_library(pid, library, "fbleprof_text_state");
   return at != 0 && read_memory(pid, at, &at, sizeof at) ? at : 0;
 }
 

@@ -160,13 +160,17 @@ void watch_calls() {
   install_handler();
   catch_faults();
   static Watch watch = {};
-  static bool is_tried = false;
-  if (is_tried) return;
-  is_tried = true;
-  if (const char* reason = list_calls(watch)) {
-    remark(Text<200>{"detach before the program calls exec or sigaction: "}.add(reason).c_str());
+  static bool is_tried = false, are_listed = false;
+  if (!is_tried) {
+    is_tried = true;
+    const char* reason = list_calls(watch);
+    if (reason) {
+      remark(Text<200>{"detach before the program calls exec or sigaction: "}.add(reason).c_str());
+    }
+    are_listed = reason == nullptr;
+    choose(watch, true);
   }
-  choose(watch, true);
+  if (are_listed) trust_caught_faults();
 }
 
 void unwatch_calls() {

@@ -8,6 +8,7 @@
 #include "arch/peek.h"
 #include "capture/control.h"
 #include "capture/ending.h"
+#include "capture/found_threads.h"
 #include "capture/hook_copy.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
@@ -363,7 +364,12 @@ void catch_faults() {
   }
 }
 
+void trust_caught_faults() {
+  if (peeking && catching[SIGSEGV]) signal_safe::expect_caught_faults(true);
+}
+
 void stop_catching_faults() {
+  if (!watching) signal_safe::expect_caught_faults(false);
   for (const int number : kFaultSignals) {
     struct sigaction now {};
     if (!catching[number] || set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) {
@@ -375,12 +381,14 @@ void stop_catching_faults() {
 }
 
 void catch_faults_of_peeks() {
+  // In an attached program, catch_faults() does the rest.
+  if (!watching) peeking |= are_threads_found();
   if (!watching || peeking) return;
   peeking = true;
   struct sigaction action {};
   if (set_watched_action(SIGSEGV, nullptr, &action) != 0) return;
   if (set_watched_action(SIGSEGV, &action, nullptr) != 0) return;
-  signal_safe::expect_caught_faults();
+  signal_safe::expect_caught_faults(true);
 }
 
 bool is_watched(int number) {

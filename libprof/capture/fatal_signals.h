@@ -36,10 +36,12 @@ void leave_signals_to_first_process();
 // In a program that has confined itself: the kernel gets the program's actions. Only faults, which
 // may be ours, and the control signal meet our handlers first.
 void leave_signals_to_confined_program();
-// In a program to which fble-prof attached: only SIGBUS, and with --exact the other faults, while
-// the program's actions are watched (attached_calls.h).
+// In a program to which fble-prof attached: only SIGBUS, SIGSEGV if a runtime's stacks are read,
+// and with --exact the other faults, while the program's actions are watched (attached_calls.h).
 void catch_faults();
 void stop_catching_faults();
+// Afterwards peeks rely on that: nothing else puts an action in our place.
+void trust_caught_faults();
 
 // Whether the signal's action goes through set_watched_action.
 bool is_watched(int number);

@@ -51,6 +51,8 @@ bool is_peek_harmless() {
 
 void expect_forbidden_calls() { may_be_forbidden.store(true, std::memory_order_relaxed); }
 
-void expect_caught_faults() { are_faults_caught.store(true, std::memory_order_relaxed); }
+void expect_caught_faults(bool are_caught) {
+  are_faults_caught.store(are_caught, std::memory_order_relaxed);
+}
 
 }  // namespace fbleprof::signal_safe

@@ -27,7 +27,7 @@ bool is_peek_harmless();
 // The program is confined, or forbids itself system calls.
 void expect_forbidden_calls();
 
-// Announces that a handler answers SIGSEGV and SIGBUS as arch/peek.h says.
-void expect_caught_faults();
+// Announces whether a handler answers SIGSEGV and SIGBUS as arch/peek.h says.
+void expect_caught_faults(bool are_caught);
 
 }  // namespace fbleprof::signal_safe

@@ -18,15 +18,39 @@
 
 namespace python = fbleprof::adapters::python;
 
+namespace {
+
+constexpr char kOtherStructures[] = "Python: this build has other structures than a release";
+
+const char* read_stacks() {
+  fbleprof::adapters::own_code(reinterpret_cast<const void*>(&python::read_frame));
+  return fbleprof_read_stack(python::python.loop, python::read_frame) == 0
+             ? nullptr
+             : "Python: its loop is not known";
+}
+
+}  // namespace
+
 // The recorder calls this when the interpreter is ready, in a thread that holds the interpreter's
 // lock. `runtime` is the variable _PyRuntime. Returns a line that says what does not work, or null.
 extern "C" __attribute__((visibility("default"))) const char* fbleprof_python_start(void* runtime,
                                                                                     int exact) {
   if (const char* obstacle = python::find_interpreter(runtime)) return obstacle;
-  fbleprof::adapters::own_code(reinterpret_cast<const void*>(&fbleprof_python_start));
-  if (fbleprof_read_stack(python::python.loop, python::read_frame) != 0) {
-    return "Python: its loop is not known";
-  }
+  if (!python::python.this_thread()) return "Python: no thread state";
+  if (!python::is_layout_right()) return kOtherStructures;
+  if (const char* obstacle = read_stacks()) return obstacle;
   if (exact && !python::start_exact()) return "Python: its calls are not counted, only sampled";
   return nullptr;
+}
+
+// The same for a running program: fble-prof attach makes any of its threads call this, which holds
+// no lock. So it only reads.
+extern "C" __attribute__((visibility("default"))) const char* fbleprof_python_attach(
+    void* runtime) {
+  if (!fbleprof::adapters::find_attached_recorder())
+    return "Python: its recorder is of another version";
+  if (const char* obstacle = python::find_interpreter(runtime)) return obstacle;
+  // The loader binds what this calls now, not in the signal handler.
+  python::python.this_thread();
+  return python::is_running_code_known() ? read_stacks() : kOtherStructures;
 }

@@ -8,7 +8,6 @@ namespace fbleprof::adapters::python {
 
 namespace {
 
-constexpr int kThreadNext = 8;      // thread state
 constexpr int kUseTracing39 = 48;   // thread state of 3.9; later versions: the cframe's byte 0
 constexpr int kCframe = 48;         // thread state of 3.10
 constexpr int kFrameOfObject = 24;  // frame object, 3.11 and later

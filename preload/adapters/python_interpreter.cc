@@ -38,28 +38,14 @@ bool find_functions() {
                      find(handle, "PyCode_NewEmpty", python.new_empty_code) &&
                      find(handle, "Py_DecRef", python.release) &&
                      find(handle, "_PyEval_EvalFrameDefault", python.loop) &&
+                     find(handle, "PyInterpreterState_Main", python.main_interpreter) &&
+                     find(handle, "PyInterpreterState_ThreadHead", python.first_thread) &&
                      find(handle, "PyCode_Type", code) && find(handle, "PyUnicode_Type", string) &&
                      find(handle, "PyModule_Type", module);
   code_type = static_cast<Address>(code);
   string_type = static_cast<Address>(string);
   module_type = static_cast<Address>(module);
   return found;
-}
-
-// Whether a code object matches the table: debug builds differ.
-bool check_layout() {
-  constexpr int kLine = 4711;
-  void* code = python.new_empty_code("fbleprof.py", "fbleprof_name", kLine);
-  if (!code) return false;
-  const auto object = static_cast<Address>(code);
-  Text<kMostName> name, file;
-  const bool is_as_expected =
-      at<Address>(object, kTypeOf) == code_type && at<int>(object, layout->line) == kLine &&
-      name.read(at<Address>(object, layout->name)) &&
-      file.read(at<Address>(object, layout->file)) && strcmp(name.c_str(), "fbleprof_name") == 0 &&
-      strcmp(file.c_str(), "fbleprof.py") == 0;
-  python.release(code);
-  return is_as_expected;
 }
 
 const Layout* layout_of(const char* version) {
@@ -83,8 +69,22 @@ const char* find_interpreter(void* runtime) {
   }
   layout = layout_of(python.version());
   if (!layout) return "Python: only the scripts of 3.9 to 3.13 are shown";
-  if (!python.this_thread()) return "Python: no thread state";
-  return check_layout() ? nullptr : "Python: this build has other structures than a release";
+  return nullptr;
+}
+
+bool is_layout_right() {
+  constexpr int kLine = 4711;
+  void* code = python.new_empty_code("fbleprof.py", "fbleprof_name", kLine);
+  if (!code) return false;
+  const auto object = static_cast<Address>(code);
+  Text<kMostName> name, file;
+  const bool is_as_expected =
+      at<Address>(object, kTypeOf) == code_type && at<int>(object, layout->line) == kLine &&
+      name.read(at<Address>(object, layout->name)) &&
+      file.read(at<Address>(object, layout->file)) && strcmp(name.c_str(), "fbleprof_name") == 0 &&
+      strcmp(file.c_str(), "fbleprof.py") == 0;
+  python.release(code);
+  return is_as_expected;
 }
 
 bool find_exact_functions() {
@@ -95,8 +95,6 @@ bool find_exact_functions() {
                 python.request_extra) &&
          either("PyUnstable_Code_GetExtra", "_PyCode_GetExtra", python.get_extra) &&
          either("PyUnstable_Code_SetExtra", "_PyCode_SetExtra", python.set_extra) &&
-         find(handle, "PyInterpreterState_Main", python.main_interpreter) &&
-         find(handle, "PyInterpreterState_ThreadHead", python.first_thread) &&
          find(handle, "PySys_GetObject", python.sys_object) &&
          (layout->tracing >= 0 ||
           (find(handle, "PyEval_SetProfile", python.profile_this) &&
@@ -105,18 +103,34 @@ bool find_exact_functions() {
            find(handle, "Py_IncRef", python.keep)));
 }
 
-fbleprof_block block_of_code(Address code) {
-  char head[136];
-  if (!peek(code, head, sizeof head) || at<Address>(head, kTypeOf) != code_type) return 0;
+namespace {
+
+struct Code {
   Text<kMostName> name;
   Text<kMostFile> file;
-  if (!name.read(at<Address>(head, layout->name)) || !file.read(at<Address>(head, layout->file))) {
-    return 0;
+  uint32_t line;
+
+  bool read(Address code) {
+    char head[136];
+    if (!peek(code, head, sizeof head) || at<Address>(head, kTypeOf) != code_type) return false;
+    line = at<uint32_t>(head, layout->line);
+    return name.read(at<Address>(head, layout->name)) && file.read(at<Address>(head, layout->file));
   }
-  const auto line = at<uint32_t>(head, layout->line);
-  const uint64_t key = file.hash(name.hash(line + 1)) >> 8 | 1;
+};
+
+}  // namespace
+
+bool is_code(Address code) {
+  Code read;
+  return read.read(code);
+}
+
+fbleprof_block block_of_code(Address code) {
+  Code read;
+  if (!read.read(code)) return 0;
+  const uint64_t key = read.file.hash(read.name.hash(read.line + 1)) >> 8 | 1;
   if (const fbleprof_block known = fbleprof_block_of_key(key)) return known;
-  const fbleprof_source source = {name.c_str(), file.c_str(), line, 0, "Python"};
+  const fbleprof_source source = {read.name.c_str(), read.file.c_str(), read.line, 0, "Python"};
   return fbleprof_block_with_key(key, &source);
 }
 

@@ -25,7 +25,8 @@ struct Layout {
   int profiler;            // thread state: profile function
   int tracing;             // thread state: not 0 while a profile function runs; -1: 3.12's way
 };
-constexpr int kTypeOf = 8;  // any object
+constexpr int kTypeOf = 8;      // any object
+constexpr int kThreadNext = 8;  // thread state
 
 // The running version, and the types of its objects. Null before find_interpreter has found them.
 extern const Layout* layout;
@@ -53,8 +54,10 @@ struct Python {
 extern Python python;
 
 // Finds all of these. Returns a line that says what is missing, or null. `runtime`: _PyRuntime.
-// Call it once, in a thread that holds the interpreter's lock.
 const char* find_interpreter(void* runtime);
+// Whether the table is that of this build; debug builds differ. Call it in a thread that holds the
+// interpreter's lock.
+bool is_layout_right();
 // Finds the additional functions that counting needs.
 bool find_exact_functions();
 
@@ -75,6 +78,9 @@ void put(Address object, int offset, T value) {
 inline bool peek(Address from, void* to, size_t bytes) {
   return from && fbleprof_peek(from, to, bytes);
 }
+
+// Whether it is a code object whose name and file can be read. Any thread.
+bool is_code(Address code);
 
 // The block of a code object; 0: it is not one, or is changing. Functions are known by name, file
 // and line: code objects come and go, and another one may have the same address. Any thread, the

@@ -68,9 +68,8 @@ void describe_place(Address frame, Address head, fbleprof_frame* out) {
   }
 }
 
-bool begin(Reading& reading) {
+bool begin(Reading& reading, Address thread) {
   reading.has_begun = true;
-  const auto thread = static_cast<Address>(python.this_thread());
   if (!thread) return false;
   Address& first = layout->has_cframes ? reading.cframe : reading.frame;
   if (!peek(thread + layout->thread_frames, &first, sizeof first)) return false;
@@ -90,13 +89,53 @@ bool next_cframe(Reading& reading) {
 }
 static_assert(sizeof(Reading) <= 128);
 
+enum class Running { kNothing, kFunctions, kOtherStructures };
+
+// What the frames of a thread lead to. Other threads may change them meanwhile.
+Running look_at(Address thread) {
+  constexpr int kMostFrames = 8;
+  Reading reading{};
+  if (!begin(reading, thread)) return Running::kNothing;
+  Running found = Running::kNothing;
+  char head[kFrameBytes];
+  for (int i = 0; i < kMostFrames; ++i) {
+    if (!peek(reading.frame, head, sizeof head)) {
+      if (!next_cframe(reading)) break;
+      continue;
+    }
+    if (is_code(at<Address>(head, layout->code))) return Running::kFunctions;
+    const bool is_extra = is_entry(head) && layout->is_entry_extra;
+    if (!is_extra) found = Running::kOtherStructures;
+    reading.frame = at<Address>(head, layout->caller);
+  }
+  return found;
+}
+
 }  // namespace
+
+bool is_running_code_known() {
+  constexpr int kTries = 16;
+  constexpr uint32_t kMostThreads = 1000;
+  Running found = Running::kNothing;
+  for (int i = 0; i < kTries; ++i) {
+    void* interpreter = python.main_interpreter();
+    auto thread = static_cast<Address>(interpreter ? python.first_thread(interpreter) : nullptr);
+    for (uint32_t n = 0; thread && n < kMostThreads; ++n) {
+      const Running here = look_at(thread);
+      if (here == Running::kFunctions) return true;
+      if (here != Running::kNothing) found = here;
+      if (!peek(thread + kThreadNext, &thread, sizeof thread)) break;
+    }
+    if (found == Running::kNothing) return true;
+  }
+  return false;
+}
 
 int read_frame(void* state, fbleprof_frame* out) {
   auto& reading = *static_cast<Reading*>(state);
   if (!reading.has_begun) {
     if (is_exact()) claim_this_thread();
-    if (is_exact() || !begin(reading)) return 0;
+    if (is_exact() || !begin(reading, static_cast<Address>(python.this_thread()))) return 0;
   }
   char head[kFrameBytes];
   for (;;) {

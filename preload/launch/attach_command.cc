@@ -15,6 +15,8 @@
 #include "attach/borrowed_thread.h"
 #include "attach/exact.h"
 #include "attach/filter.h"
+#include "attach/loaded_file.h"
+#include "attach/python.h"
 #include "control/process.h"
 #include "control/running_profile.h"
 #include "launch/attached_exact.h"
@@ -42,7 +44,8 @@ constexpr char kHelp[] =
     "\n"
     "Options: --out (default: mlmon.out here; in a container /tmp/mlmon.out.PID there),\n"
     "--rate, --clock, --compact, --memory, --depth, --callsites, --leaves, --faults,\n"
-    "--only, --not, --start-off, --duration, as for fble-prof itself. The program is sampled.\n"
+    "--only, --not, --start-off, --duration, --native, --no-python, as for fble-prof itself.\n"
+    "The program is sampled; of Python, the functions of scripts are shown.\n"
     "With --delay, attach first waits for that time.\n"
     "\n"
     "--exact[=MODULES] also counts each call from then on, as for fble-prof itself. All threads\n"
@@ -258,6 +261,16 @@ int go_on(const Request& request, pid_t pid, const std::string& profile) {
   return 0;
 }
 
+// Where each call is counted, the interpreter's functions are in the tree instead.
+void show_scripts(const Request& request, pid_t pid, const std::string& library) {
+  if (value_of(request, "FBLEPROF_PYTHON") == "off" || is_exact(request)) return;
+  const std::string adapter = find_beside(library, "libfbleprof_python.so");
+  if (adapter.empty()) return;
+  if (const Status bad = attach::show_scripts(pid, adapter)) {
+    say(bad->line() + ": its scripts are not shown");
+  }
+}
+
 // Threads that block the signal of samples have none, and nothing else would say so while they run.
 void say_who_is_blocked(pid_t pid) {
   constexpr std::uint64_t kOfSample = 1ull << (SIGPROF - 1);
@@ -306,6 +319,7 @@ int start(const Request& request, pid_t pid, const std::string& library) {
     status = prepare_counting(pid, library, value_of(request, "FBLEPROF_EXACT"));
   }
   if (status != 0) return status;
+  show_scripts(request, pid, library);
   if (!is_exact(request)) watch_process(pid, library);
   say_who_is_blocked(pid);
   // The preparation may have taken its time: what is recorded counts from here.

@@ -25,6 +25,7 @@
 #include "attach/memory.h"
 #include "attach/orders.h"
 #include "attach/outside_walk.h"
+#include "attach/own_library.h"
 #include "attach/safe_place.h"
 #include "attach/stopped_process.h"
 #include "control/process.h"
@@ -439,7 +440,7 @@ TEST_F(TraceeTest, NoSignalIsLostWhereAThreadMakesNoQuietCall) {
 }
 
 TEST(Recorder, AProcessWithoutOneHasNoneOfItsFunctions) {
-  EXPECT_EQ(find_in_recorder(getpid(), "/nowhere/libfbleprof.so", "fbleprof_obey"), 0u);
+  EXPECT_EQ(find_in_library(getpid(), "/nowhere/libfbleprof.so", "fbleprof_obey"), 0u);
   const auto recorder = find_recorder(getpid(), "/nowhere/libfbleprof.so");
   ASSERT_TRUE(recorder.ok());
   EXPECT_FALSE(recorder->is_loaded);

@@ -9,7 +9,9 @@
 #include <functional>
 
 #include "capture/fatal_signals.h"
+#include "capture/found_threads.h"
 #include "capture/profile.h"
+#include "signal_safe/peek.h"
 #include "tests/support/refused_calls.h"
 #include "tests/unit/capture/started_session.h"
 
@@ -103,6 +105,25 @@ TEST_F(ActionsDeathTest, OfFaultsAreGivenBackUnlessTheProgramChangedThem) {
     EXPECT_EQ(now(SIGBUS).sa_handler, Handler{handler_of_program});
     stop_catching_faults();
     EXPECT_EQ(now(SIGSEGV).sa_handler, Handler{SIG_DFL});
+  });
+}
+
+TEST_F(ActionsDeathTest, OfAttachedProgramsAreTakenWhereARuntimesStackIsRead) {
+  in_a_process([] {
+    expect_found_threads(nullptr);
+    catch_faults();
+    EXPECT_FALSE(is_ours(SIGSEGV)) << "nothing reads what may not exist";
+    catch_faults_of_peeks();
+    EXPECT_FALSE(is_ours(SIGSEGV)) << "the program's actions may not be watched yet";
+    catch_faults();
+    EXPECT_TRUE(is_ours(SIGSEGV));
+    trust_caught_faults();
+    char word[8];
+    EXPECT_FALSE(signal_safe::peek(reinterpret_cast<const void*>(8), word, sizeof word));
+    stop_catching_faults();
+    EXPECT_EQ(now(SIGSEGV).sa_handler, Handler{SIG_DFL});
+    EXPECT_FALSE(signal_safe::peek(reinterpret_cast<const void*>(8), word, sizeof word))
+        << "by a system call again";
   });
 }
 

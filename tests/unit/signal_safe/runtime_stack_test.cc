@@ -161,7 +161,7 @@ class FaultsCaught {
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &action, &before_segv_);
     sigaction(SIGBUS, &action, &before_bus_);
-    expect_caught_faults();
+    expect_caught_faults(true);
   }
   ~FaultsCaught() {
     sigaction(SIGSEGV, &before_segv_, nullptr);
