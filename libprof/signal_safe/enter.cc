@@ -3,7 +3,9 @@
 // A hook calls it if the call is not in the edge cache, if the top of the shadow stack may be
 // stale, and in every unusual state (another stack, a forked child, a stopped profile). The answer
 // goes into the cache if the same context and site must give the same answer next time. That is so
-// if the caller is the entry that the filter left on top.
+// if the caller is the entry that the filter left on top, and the site is in its function's code.
+// Code without hooks may be called by a function that is on top, and later after that function
+// returned: see proven_ways.h.
 #include "signal_safe/enter.h"
 
 #include "arch/call_instruction.h"
@@ -13,6 +15,7 @@
 #include "signal_safe/entries.h"
 #include "signal_safe/late_start.h"
 #include "signal_safe/profile_switch.h"
+#include "signal_safe/proven_ways.h"
 
 namespace fbleprof::signal_safe {
 
@@ -123,8 +126,9 @@ bool enter_by_tail_call(const BusyGuard& guard, ThreadState& thread, const Call&
   return true;
 }
 
-// Counts a call on its way, whose first call it may be, and pushes the callee's entry. `top` is the
-// newest entry that the filter leaves. `is_tail_call` is asked only at the first call.
+// Counts a call on its way, whose first call it may be, and pushes the callee's entry. `lasts`: the
+// same context and site always mean the same caller. `is_tail_call` is asked only at the first
+// call.
 //
 // A signal may interrupt a hook that is pushing an entry above this caller, and has not set the top
 // yet. If the handler's first call took the place of that entry, it would be on top when the hook
@@ -132,7 +136,7 @@ bool enter_by_tail_call(const BusyGuard& guard, ThreadState& thread, const Call&
 // hook), the call pushes two entries: the hook writes over the first. As a handler's first call
 // must come here each time, it is not remembered.
 template <typename IsTailCall>
-void take_way(ThreadState& thread, const Call& call, const Step& step, Entry* top, Entry* caller,
+void take_way(ThreadState& thread, const Call& call, const Step& step, bool lasts, Entry* caller,
               Ref function, const Interrupted& interrupted, IsTailCall is_tail_call) {
   if (*step.calls == 0) {
     // The first call by a hook on this edge; a sample, or a tail call, may have made it before.
@@ -155,7 +159,7 @@ void take_way(ThreadState& thread, const Call& call, const Step& step, Entry* to
   // Below the root's gate there is no caller to prove, but the call may be on another stack.
   const bool one_stack = thread.signal_stack.gate == nullptr;
   const bool same_next_time =
-      caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
+      lasts && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
   if (same_next_time && *step.calls > 1) remember(thread, caller->word, call, step.calls, word);
 }
 
@@ -168,9 +172,14 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   const Ref function = thread.session->code_map.hooked_function_at(callee);
   Entry* caller = hook == HOOK_CYG ? find_host(thread, top, frame, function, at->pc) : nullptr;
   const bool has_own_frame = caller == nullptr;
+  // The exit hooks of -finstrument-functions leave no stale entries.
+  bool lasts = hook == HOOK_CYG || is_gate(top);
   Interrupted interrupted;
   if (!caller) {
-    caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp}, &interrupted);
+    thread.walked.decide = false;
+    caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp},
+                          {&interrupted, &lasts, &thread.walked, thread.newest_way});
+    if (!interrupted.is_known) keep_proof(thread, top, caller, *at);
     // Above the deepest entry so far all words are 0.
     if (interrupted.is_hook && interrupted.word != 0 && caller[1].word == interrupted.word) {
       // The hook writes the word first, and may not have come to the frame.
@@ -191,9 +200,9 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
     thread.record->lost_calls += 1;
     return;
   }
-  take_way(thread, call, step, top, caller, function, interrupted, [&, site = site] {
-    return has_own_frame && reached_by_tail_call(thread, site, function);
-  });
+  take_way(
+      thread, call, step, lasts && caller == top, caller, function, interrupted,
+      [&, site = site] { return has_own_frame && reached_by_tail_call(thread, site, function); });
 }
 
 // Handles the first call on a way from the function of the top entry, whose code is known to hold
@@ -202,7 +211,7 @@ __attribute__((noinline)) void enter_first_time(const BusyGuard& guard, ThreadSt
                                                 const Call& call, Entry* top, Ref function) {
   const Ref caller = node_of_word(top->word);
   const Step step = thread.tree.enter_new(guard, caller, function, call.site, 0);
-  take_way(thread, call, step, top, top, function, {}, [&] {
+  take_way(thread, call, step, true, top, function, {}, [&] {
     // Mostly the call names the function that was entered.
     const auto* code = thread.session->arena.at<format::Function>(thread.tree.function_of(caller));
     return (code->address > call.site - arch::kDirectCallBytes ||
@@ -229,10 +238,15 @@ __attribute__((noinline, cold)) void settle(ThreadState& thread, Frame frame, st
 }
 
 // Handles most calls that miss a cache of the full size: the caller's entry is on top, and the way
-// is a node that the caller's names, or a new one. False: it takes more to tell.
+// is a node that the caller's names, or a new one.
+enum class FromTop {
+  kEntered,
+  kOtherCode,  // the call is by other code than that of the top entry's function
+  kUnknown,    // it takes more to tell
+};
 template <int kHook>
-inline bool enter_from_top(const BusyGuard& guard, ThreadState& thread, Frame frame,
-                           std::uint64_t site, std::uint64_t key) {
+inline FromTop enter_from_top(const BusyGuard& guard, ThreadState& thread, Frame frame,
+                              std::uint64_t site, std::uint64_t key) {
   const CodeMap& code = thread.session->code_map;
   arch::RewrittenFunction* rewritten =
       kHook == HOOK_EXACT ? arch::function_of_trampoline(key) : nullptr;
@@ -241,23 +255,40 @@ inline bool enter_from_top(const BusyGuard& guard, ThreadState& thread, Frame fr
   Entry* top = filter(fbleprof_hot.top, frame, false);
   if (function == 0 || is_gate(top) || shares_frame_with_below(top) || top >= fbleprof_hot.limit ||
       site >> arch::kUpperShift != 0) {
-    return false;
+    return FromTop::kUnknown;
   }
   const Ref caller = node_of_word(top->word);
-  if (!code.is_surely_in(thread.tree.function_of(caller), site - 1)) return false;
+  if (!code.is_surely_in(thread.tree.function_of(caller), site - 1)) {
+    return FromTop::kOtherCode;
+  }
   const CallTree::Child child = thread.tree.find_child(caller, function);
   if (child.is_new) {
     const std::uint64_t callee = kHook == HOOK_EXACT ? rewritten->address : key;
     enter_first_time(guard, thread, {frame, site, callee, key, rewritten}, top, function);
-    return true;
+    return FromTop::kEntered;
   }
-  if (child.node == 0) return false;
+  if (child.node == 0) return FromTop::kUnknown;
   std::uint64_t* calls = &thread.tree.node_at(child.node)->calls;
-  if (*calls == 0) return false;
+  if (*calls == 0) return FromTop::kUnknown;
   *calls += 1;
   const Word word = word_of(child.node, arch::kNoBlock);
   insert_among_all(thread, top->word, {top->word ^ site, key, calls, word});
   if (kHook != HOOK_EXACT || rewritten->is_leaf == 0) signal_safe::push(thread, top, frame, word);
+  return FromTop::kEntered;
+}
+
+// Handles most calls by code without hooks: a walk has proven their caller, and the way was taken
+// before. False if either does not hold.
+bool enter_proven_way(ThreadState& thread, const Call& call, const HookState& at) {
+  const Ref function = known_function(thread.session->code_map, call);
+  Entry* top = filter(fbleprof_hot.top, call.frame, false);
+  if (function == 0 || is_gate(top) || top >= fbleprof_hot.limit) return false;
+  Entry* caller = proven_caller(thread, top, at);
+  if (caller == nullptr) return false;
+  const Step step = thread.tree.find(node_of_word(caller->word), function, call.site);
+  if (!step || *step.calls == 0) return false;
+  *step.calls += 1;
+  push(thread, caller, call, word_of(step.to, arch::kNoBlock));
   return true;
 }
 
@@ -313,14 +344,23 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
                                     int hook, const HookState* at) {
   ThreadState& thread = *fbleprof_hot.self;
   // What is not so mostly: enter() sees to it.
-  if (has_all_slots(thread.cache) && thread.canary->alive != 0 &&
-      thread.session->recording.load(std::memory_order_relaxed) && !needs_settling(thread) &&
-      thread.busy == 0) {
+  if (thread.canary->alive != 0 && thread.session->recording.load(std::memory_order_relaxed) &&
+      !needs_settling(thread) && thread.busy == 0) {
     const BusyGuard guard(thread, BusyGuard::kIdle);
+    const bool is_large = has_all_slots(thread.cache);
+    FromTop from_top = FromTop::kOtherCode;
     if (hook == HOOK_EXACT) {
-      if (enter_from_top<HOOK_EXACT>(guard, thread, frame, site, callee)) return;
+      if (is_large) from_top = enter_from_top<HOOK_EXACT>(guard, thread, frame, site, callee);
+      if (from_top == FromTop::kEntered) return;
+      auto* rewritten = arch::function_of_trampoline(callee);
+      const HookState at_function{rewritten->address, at->sp, at->fp};
+      const Call call{frame, site, rewritten->address, callee, rewritten};
+      if (from_top == FromTop::kOtherCode && enter_proven_way(thread, call, at_function)) return;
     } else if (hook == HOOK_NATIVE) {
-      if (enter_from_top<HOOK_NATIVE>(guard, thread, frame, site, callee)) return;
+      if (is_large) from_top = enter_from_top<HOOK_NATIVE>(guard, thread, frame, site, callee);
+      if (from_top == FromTop::kEntered) return;
+      const Call call{frame, site, callee, callee, nullptr};
+      if (from_top == FromTop::kOtherCode && enter_proven_way(thread, call, *at)) return;
     }
   }
   enter(frame, site, callee, hook, at);

@@ -179,8 +179,8 @@ Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {
 }
 
 Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
-                    Interrupted* interrupted) {
-  StackWalk walk(thread, at);
+                    const Learned& learned) {
+  StackWalk walk(thread, at, false, learned.reads);
   Entry* entry = top;
   for (int i = 0; i < kWalkFrames; ++i) {
     // Entries between this frame and the previous one belong to neither, so they are dead.
@@ -188,8 +188,15 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
     if (is_gate(entry)) return entry;
     const format::Ref owner = thread.session->code_map.function_at(walk.code_address());
     if (Entry* own = entry_of_frame(thread, entry, owner, walk)) return own;
+    if (i > 0 && learned.earlier != nullptr && meets(thread, *learned.earlier, walk, entry)) {
+      learned.earlier->add_rest(walk.pc_slot(), learned.reads);
+      return entry;
+    }
+    // Older entries may have decided that it has none. The first frame is the callee's.
+    if (i > 0 && learned.reads != nullptr && has_hook(thread, owner)) learned.reads->decide = false;
     if (!walk.next()) break;
     const MachineState& state = walk.state();
+    Interrupted* interrupted = learned.interrupted;
     if (interrupted != nullptr && walk.is_interrupted() && state.registers != nullptr) {
       interrupted->is_known = true;
       if (is_in_hook(thread, state.pc)) {
@@ -198,7 +205,8 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
       }
     }
   }
-  return top;
+  if (learned.reads != nullptr) learned.reads->decide = false;
+  return entry;
 }
 
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
@@ -261,7 +269,7 @@ bool switch_stack(ThreadState& thread, std::uint64_t address) {
 }
 
 Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
-                    const MachineState& at, Interrupted* interrupted) {
+                    const MachineState& at, const Learned& learned) {
   follow_top(thread);
   const bool same_stack = thread.current->contains(frame + FRAME_BIAS);
   if (!is_gate(top)) {
@@ -269,11 +277,12 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
     // The function whose code the top entry runs: its own, or that of the frame it shares.
     const Entry* native = native_below(top);
     if (is_gate(native) || is_entry_of(thread, native, owner) || is_entry_of(thread, top, owner)) {
+      if (learned.is_in_tops_code != nullptr) *learned.is_in_tops_code = true;
       return top;
     }
     if (Entry* found = find_owner(thread, top, owner)) return found;
     if (same_stack) {
-      return always_has_entry(thread, owner) ? top : find_by_walk(thread, top, at, interrupted);
+      return always_has_entry(thread, owner) ? top : find_by_walk(thread, top, at, learned);
     }
   } else if (same_stack) {
     return top;
@@ -281,7 +290,7 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
   if (!switch_stack(thread, frame + FRAME_BIAS)) return top;
   Entry* entry = thread.hot->top;
   while (entry->frame <= frame) --entry;
-  return is_gate(entry) ? entry : prove_caller(thread, entry, frame, site, at, interrupted);
+  return is_gate(entry) ? entry : prove_caller(thread, entry, frame, site, at, learned);
 }
 
 }  // namespace fbleprof::signal_safe

@@ -17,7 +17,7 @@ namespace fbleprof::signal_safe {
 // the dead callees of one frame, which are few.
 inline constexpr int kProofDepth = 512;
 // How many frames without hooks a walk passes.
-inline constexpr int kWalkFrames = 64;
+inline constexpr int kWalkFrames = 1024;
 
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function);
 
@@ -56,16 +56,29 @@ struct Interrupted {
   Word word = 0;          // the word of that entry, if the hook has come to it
 };
 
+// What prove_caller learns besides the caller; all may be null.
+struct Learned {
+  Interrupted* interrupted = nullptr;
+  // Whether the code at the site is that of the top entry's function: then a call from there is one
+  // of that function, whatever was called before. Not set if it is not.
+  bool* is_in_tops_code = nullptr;
+  // If it walks: what the answer depends on, besides the entries from the answer to `top`.
+  WalkReads* reads = nullptr;
+  // An earlier answer: where the walk meets the way to it, it need not go on.
+  const ProvenWay* earlier = nullptr;
+};
+
 // The entry in whose context code without hooks calls a hook. Walks the machine stack from `at` to
-// the nearest frame that has an entry. Tells what was interrupted there or above.
+// the nearest frame that has an entry. Tells what was interrupted there or above. If the walk ends
+// before, the newest entry that may be live.
 Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
-                    Interrupted* interrupted = nullptr);
+                    const Learned& learned = {});
 
 // The entry of the caller of a hooked function that will return to `site`. `top` is the newest
 // entry that the filter leaves, `at` the state at the hook's return. May switch thread.current to
 // another stack.
 Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
-                    const MachineState& at, Interrupted* interrupted = nullptr);
+                    const MachineState& at, const Learned& learned = {});
 
 // `top`, or the entry below those that longjmp out of inlined functions has left in a frame that is
 // still live. Inlining is never nested deeper than this.

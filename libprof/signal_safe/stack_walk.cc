@@ -35,8 +35,9 @@ bool begins_function(std::uint64_t address) {
 
 }  // namespace
 
-StackWalk::StackWalk(ThreadState& thread, const MachineState& at, bool is_return)
-    : thread_(thread), state_(at), is_return_(is_return) {
+StackWalk::StackWalk(ThreadState& thread, const MachineState& at, bool is_return, WalkReads* reads)
+    : thread_(thread), reads_(reads), state_(at), is_return_(is_return) {
+  if (reads != nullptr) reads->begin(at.sp);
   if (find_bounds(at.sp)) locate_frame();
 }
 
@@ -53,12 +54,29 @@ bool StackWalk::find_bounds(std::uint64_t sp) {
     }
   }
   probing_ = true;
+  reads_do_not_decide();
   low_ = sp - arch::kRedZone;
   high_ = low_ / kPage * kPage;  // no page is known to be mapped yet
   return true;
 }
 
 bool StackWalk::read(std::uint64_t address, std::uint64_t* value) {
+  if (!read_saved(address, value)) return false;
+  if (reads_ != nullptr) reads_->add(address, *value);
+  return true;
+}
+
+void StackWalk::note_use_of_fp() {
+  if (reads_ == nullptr) return;
+  if (fp_slot_ == 0) {
+    reads_->use_fp = true;
+  } else {
+    reads_->add(fp_slot_, state_.fp);
+  }
+}
+
+// Reads a register that a frame has saved. What is in it may not matter.
+bool StackWalk::read_saved(std::uint64_t address, std::uint64_t* value) {
   if (address % 8 != 0 || address < low_) return false;
   while (probing_ && address >= high_ && high_ < low_ + kProbedBytes) {
     unsigned char present;
@@ -148,6 +166,7 @@ void StackWalk::locate_frame() {
       break;
     case FrameRule::Base::kFp:
     case FrameRule::Base::kLeaving:
+      note_use_of_fp();
       cfa_ = state_.fp + offset;
       break;
     case FrameRule::Base::kPltEntry:
@@ -155,10 +174,12 @@ void StackWalk::locate_frame() {
       break;
     case FrameRule::Base::kRegister:
     case FrameRule::Base::kLandingPad:
+      reads_do_not_decide();
       cfa_ = register_value(r.cfa_register);
       if (cfa_ != 0) cfa_ += offset;
       break;
     case FrameRule::Base::kDerefFp:
+      note_use_of_fp();
       if (!read(state_.fp + offset, &cfa_)) cfa_ = 0;
       break;
     case FrameRule::Base::kDerefSp:
@@ -208,6 +229,7 @@ bool StackWalk::change_stack(MachineState* caller) {
 // have an unwind table, or a frame pointer that leads further up, or one of 0: then it is the
 // outermost frame (the first function of a goroutine).
 bool StackWalk::next_by_frame_pointer() {
+  reads_do_not_decide();
   if (is_outermost_) {
     complete_ = true;
     return false;
@@ -238,6 +260,7 @@ bool StackWalk::next_by_frame_pointer() {
 }
 
 bool StackWalk::next_by_signal_frame() {
+  reads_do_not_decide();
   const std::uint64_t gregs = state_.sp + arch::kGeneralRegisters;
   MachineState interrupted;
   std::uint64_t r8;
@@ -271,16 +294,26 @@ bool StackWalk::read_caller(const FrameRule& r, MachineState* caller) {
   caller->fp = state_.fp;
   caller->registers = state_.registers;
   const auto fp_offset = static_cast<std::uint64_t>(std::int64_t{r.fp_offset});
-  if (r.saved_fp == FrameRule::SavedFp::kAtCfa && !read(cfa_ + fp_offset, &caller->fp))
-    return false;
-  if (r.saved_fp == FrameRule::SavedFp::kAtFp && !read(state_.fp + fp_offset, &caller->fp)) {
-    // gcc does not say when an epilogue has popped it; then the register holds the caller's value.
-    caller->fp = state_.fp;
+  std::uint64_t fp_slot = fp_slot_;
+  if (r.saved_fp == FrameRule::SavedFp::kAtCfa) {
+    fp_slot = cfa_ + fp_offset;
+    if (!read_saved(fp_slot, &caller->fp)) return false;
   }
+  if (r.saved_fp == FrameRule::SavedFp::kAtFp) {
+    note_use_of_fp();
+    fp_slot = state_.fp + fp_offset;
+    if (!read_saved(fp_slot, &caller->fp)) {
+      // gcc does not say when an epilogue has popped it; then the register holds the caller's
+      // value.
+      caller->fp = state_.fp;
+      reads_do_not_decide();
+    }
+  }
+  fp_slot_ = fp_slot;
   caller->base = r.saved_base == FrameRule::kBaseUnchanged ? state_.base : 0;
   if (r.saved_base < 0) {
     const auto base_offset = static_cast<std::uint64_t>(std::int64_t{r.saved_base} * 8);
-    if (!read(cfa_ + base_offset, &caller->base)) caller->base = 0;
+    if (!read_saved(cfa_ + base_offset, &caller->base)) caller->base = 0;
   }
   if (r.base == FrameRule::Base::kLeaving) return find_caller_of_unwinder(caller);
   const bool needs_fp = r.base == FrameRule::Base::kFp || r.base == FrameRule::Base::kDerefFp;
@@ -308,6 +341,7 @@ bool StackWalk::is_called_at(std::uint64_t site) const {
 template <typename IsWanted>
 bool StackWalk::find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted is_wanted,
                           std::uint64_t* place) const {
+  reads_do_not_decide();
   std::uint64_t words[32];
   if (high_ <= from && !probing_) return false;
   const bool is_near_end = !probing_ && high_ - from < most_bytes;
@@ -338,6 +372,7 @@ template <typename IsReturn>
 bool StackWalk::find_end(std::uint64_t most_bytes, bool is_of_interpreter, IsReturn is_return,
                          std::uint64_t* slot) {
   FrameEnd& end = frame_end();
+  reads_do_not_decide();
   std::uint64_t word;
   if (is_from_here(end) && read(end.slot, &word) && is_return(word, end.slot)) {
     *slot = end.slot;
@@ -358,6 +393,7 @@ bool StackWalk::find_end(std::uint64_t most_bytes, bool is_of_interpreter, IsRet
 // the other, the return address last. Then that function's frame is the next one: where the return
 // address was taken from. Frames in between have ended.
 bool StackWalk::find_caller_of_unwinder(MachineState* caller) {
+  reads_do_not_decide();
   if (!is_peek_harmless()) return false;
   if (callee_before(caller->pc) == code_range_at(code_address()).start) {
     is_fp_doubtful_ = true;
@@ -376,6 +412,7 @@ bool StackWalk::find_caller_of_unwinder(MachineState* caller) {
 // code has a table, too. A wrong table leads anywhere, for example to a word of the stack.
 bool StackWalk::may_be_caller() {
   if (rule().base != FrameRule::Base::kUnknown) return true;
+  reads_do_not_decide();
   if (!may_be_code(state_.pc)) return false;
   // HotSpot's interpreter jumps to functions, and pushes where they return to.
   std::uint64_t older_fp, older_pc;

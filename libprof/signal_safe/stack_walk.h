@@ -69,11 +69,52 @@ struct FrameEnd {
   bool is_of_interpreter = false;
 };
 
+// The words of the stack that decided where a walk went; saved registers only if a frame's place
+// depended on them, because most hold anything. If only the rules of its frames decided where it
+// went, another walk from the same state goes the same way as long as they are the same.
+struct WalkReads {
+  static constexpr std::uint32_t kMost = 64;
+  std::uint64_t sp;   // where the walk began
+  std::uint64_t end;  // behind the highest place
+  std::uint32_t count;
+  bool use_fp;                  // the frame pointer with which it began decided, too
+  bool decide;                  // false: more than these words decided, or they are too many
+  std::int32_t offsets[kMost];  // of the places, from sp
+  std::uint64_t values[kMost];
+
+  void begin(std::uint64_t at) {
+    sp = end = at;
+    count = 0;
+    use_fp = false;
+    decide = true;
+  }
+  void add(std::uint64_t place, std::uint64_t value) {
+    const auto offset = static_cast<std::int64_t>(place - sp);
+    decide = decide && count < kMost && offset == static_cast<std::int32_t>(offset);
+    if (!decide) return;
+    if (place + sizeof value > end) end = place + sizeof value;
+    offsets[count] = static_cast<std::int32_t>(offset);
+    values[count++] = value;
+  }
+  std::uint64_t place(std::uint32_t i) const {
+    return sp + static_cast<std::uint64_t>(std::int64_t{offsets[i]});
+  }
+  // From the first on. The places must be readable.
+  bool are_same(std::uint32_t first = 0) const {
+    for (std::uint32_t i = first; i < count; ++i) {
+      if (*reinterpret_cast<const std::uint64_t*>(place(i)) != values[i]) return false;
+    }
+    return true;
+  }
+};
+
 // One frame after the other, innermost first.
 class StackWalk {
  public:
-  // `is_return`: `at` is the state that a call returns to, not an interrupted instruction.
-  StackWalk(ThreadState& thread, const MachineState& at, bool is_return = false);
+  // `is_return`: `at` is the state that a call returns to, not an interrupted instruction. `reads`
+  // (may be null) gets what is read.
+  StackWalk(ThreadState& thread, const MachineState& at, bool is_return = false,
+            WalkReads* reads = nullptr);
 
   // The current frame.
   const MachineState& state() const { return state_; }
@@ -102,6 +143,8 @@ class StackWalk {
 
  private:
   bool read(std::uint64_t address, std::uint64_t* value);
+  bool read_saved(std::uint64_t address, std::uint64_t* value);
+  void note_use_of_fp();
   std::uint64_t register_value(std::uint8_t dwarf_number) const;
   bool next_by_frame_pointer();
   bool is_frame_elsewhere(std::uint64_t fp, MachineState* caller) const;
@@ -131,8 +174,13 @@ class StackWalk {
                 std::uint64_t* slot);
   bool may_be_caller();
   bool may_be_code(std::uint64_t address) const;
+  void reads_do_not_decide() const {
+    if (reads_ != nullptr) reads_->decide = false;
+  }
 
   ThreadState& thread_;
+  WalkReads* reads_;
+  std::uint64_t fp_slot_ = 0;  // where the frame pointer was read; 0: it is that of the begin
   MachineState state_;
   std::uint64_t low_ = 0, high_ = 0;  // readable stack
   std::uint64_t cfa_ = 0, return_slot_ = 0, pc_slot_ = 0;

@@ -10,6 +10,7 @@
 #include "signal_safe/call_tree.h"
 #include "signal_safe/kernel_time.h"
 #include "signal_safe/known_stack.h"
+#include "signal_safe/proven_ways.h"
 #include "signal_safe/shadow_growth.h"
 #include "signal_safe/shadow_stack.h"
 #include "signal_safe/stack_walk.h"
@@ -102,6 +103,9 @@ struct ThreadState {
   std::uint64_t readable_pages[kReadablePages] = {};
   static constexpr std::uint32_t kFrameEnds = 64;
   FrameEnd frame_ends[kFrameEnds];
+  ProvenWay proven_ways[kProvenWays];
+  const ProvenWay* newest_way = nullptr;
+  WalkReads walked;  // by the walk under way
   std::uint8_t searches_in_vain = 0;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made

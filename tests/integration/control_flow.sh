@@ -10,6 +10,9 @@ for mode in $hooked; do
     same "$PROGRAMS/$program.$mode"
     expected
   done
+  begin "the same call by code without hooks, for another caller, $mode"
+  same "$PROGRAMS/callbacks.$mode"
+  expected
   begin "unhooked callers $mode"
   same "$PROGRAMS/unhooked.$mode" 1500
   expected

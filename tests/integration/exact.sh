@@ -36,6 +36,13 @@ check "the report says why" "$("$REPORT" --coverage "$profile" |
 check "so is what flags outlive" "$(entered keeps_flags)" = 0
 check "the report says why" "$("$REPORT" --coverage "$profile" | grep -c 'callers rely on flags .* keeps_flags$')" = 1
 
+begin "the same call by libc, for another caller"
+exactly
+export DESCEND_COUNTS=1  # as these functions are counted, too
+same "$PROGRAMS/callbacks.plain"
+expected
+unset DESCEND_COUNTS
+
 begin "functions that the unwind table does not list"
 exactly
 cat >"$dir/unlisted.c" <<'END'

@@ -24,6 +24,12 @@ for program in count.patchable count.patchableclang count.xrayclang count.nopmco
   check "all calls are counted" "$(calls fib fib)" = "$(($(cat "$dir/plain.out") - 1))"
 done
 
+begin "the same call by libc, for another caller"
+export DESCEND_COUNTS=1  # as these functions are counted, too
+same "$PROGRAMS/callbacks.patchable"
+expected
+unset DESCEND_COUNTS
+
 begin "registers"
 same "$PROGRAMS/registers.patchable"
 verified "$profile"

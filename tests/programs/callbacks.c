@@ -1,0 +1,153 @@
+// Code without hooks (libc's) calls back, first for a function that is still there, then at the
+// same place of the stack after that function has returned: its entry then seems alive by its
+// address, and the call comes from the same instruction. Who called whom is counted here, too.
+#include <search.h>
+#include <stdlib.h>
+
+#include "block.h"
+
+static long compared, visited, entered;
+
+// A leaf, and one that makes calls.
+BLOCK int compare(const void* a, const void* b) {
+  ++compared;
+  return (*(const int*)a > *(const int*)b) - (*(const int*)a < *(const int*)b);
+}
+BLOCK void count(void) { ++entered; }
+BLOCK int compare_and_count(const void* a, const void* b) {
+  count();
+  KEEP;
+  return compare(a, b);
+}
+
+BLOCK void sort_some(int* numbers, int n) {
+  if (n > 1) qsort(numbers, n, sizeof *numbers, compare);
+  KEEP;
+}
+BLOCK void sort_calling(int* numbers, int n) {
+  if (n > 1) qsort(numbers, n, sizeof *numbers, compare_and_count);
+  KEEP;
+}
+
+BLOCK void visit(const void* node, VISIT order, int level) {
+  (void)node, (void)order, (void)level;
+  ++visited;
+}
+BLOCK void walk_some(const void* root, int is_wanted) {
+  if (is_wanted) twalk(root, visit);
+  KEEP;
+}
+
+// Calls itself, and then `function`: many frames without hooks between two functions that have
+// some.
+__attribute__((noinline)) UNHOOKED static void descend(int frames, void (*function)(void)) {
+  if (frames > 1) {
+    descend(frames - 1, function);
+  } else {
+    function();
+  }
+  KEEP;
+}
+BLOCK void met(void) { ++entered; }
+BLOCK void deeply(int frames) {
+  descend(frames, met);
+  KEEP;
+}
+BLOCK void other(void) { KEEP; }
+BLOCK void after_other(int frames) {
+  other();
+  KEEP;
+  descend(frames, met);
+  KEEP;
+}
+
+enum { kRounds = 300, kNodes = 40, kNumbers = 300 };
+static int numbers[kNumbers];
+
+BLOCK void shuffle(void) {
+  static unsigned seed = 1;
+  for (int i = 0; i < kNumbers; ++i) numbers[i] = (seed = seed * 1103515245 + 12345) >> 16;
+}
+
+BLOCK void sorts(void) {
+  int two[2] = {2, 1};
+  long in_some = 0, own = 0, before;
+  for (int i = 0; i < kRounds; ++i) {
+    before = compared;
+    sort_some(two, 1 + i % 2);
+    KEEP;
+    in_some += compared - before;
+    before = compared;
+    qsort(two, 2, sizeof *two, compare);
+    KEEP;
+    own += compared - before;
+  }
+  expect("sort_some", "compare", in_some);
+  expect("sorts", "compare", own);
+}
+
+// Many frames of qsort's, at changing depths.
+BLOCK void long_sorts(void) {
+  long in_calling = 0, own = 0, before;
+  for (int i = 0; i < 10; ++i) {
+    shuffle();
+    KEEP;
+    before = entered;
+    sort_calling(numbers, i % 2 ? kNumbers : 1);
+    KEEP;
+    in_calling += entered - before;
+    shuffle();
+    KEEP;
+    before = entered;
+    qsort(numbers, kNumbers, sizeof *numbers, compare_and_count);
+    KEEP;
+    own += entered - before;
+  }
+  expect("sort_calling", "compare_and_count", in_calling);
+  expect("long_sorts", "compare_and_count", own);
+}
+
+BLOCK void walks(void) {
+  static int keys[kNodes];
+  void* root = NULL;
+  for (int i = 0; i < kNodes; ++i) {
+    keys[i] = i * 7 % kNodes;
+    tsearch(&keys[i], &root, compare);
+  }
+  long in_some = 0, own = 0, before;
+  for (int i = 0; i < kRounds; ++i) {
+    before = visited;
+    walk_some(root, i % 3 == 0);
+    KEEP;
+    in_some += visited - before;
+    before = visited;
+    twalk(root, visit);
+    KEEP;
+    own += visited - before;
+  }
+  expect("walk_some", "visit", in_some);
+  expect("walks", "visit", own);
+}
+
+BLOCK void descents(void) {
+  for (int i = 0; i < kRounds; ++i) {
+    after_other(1 + i % 100);
+    KEEP;
+    deeply(100 - i % 100);
+    KEEP;
+  }
+}
+
+int main(void) {
+  sorts();
+  long_sorts();
+  walks();
+  descents();
+  // With --exact, what calls back counts as well.
+  if (getenv("DESCEND_COUNTS") == NULL) {
+    expect("deeply", "met", kRounds);
+    expect("after_other", "met", kRounds);
+  }
+  fflush(stdout);
+  return 0;
+}
