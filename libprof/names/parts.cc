@@ -42,6 +42,7 @@ std::string plain(std::string_view name) {
       i += kAnonymous.size() - 1;
       continue;
     }
+    if (name.substr(i).starts_with(" [")) break;  // "a::f [resume]"
     if (c == ' ') {
       out.clear();  // a return type, or "virtual thunk to"
       continue;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/safe_text.h"
+#include "names/linkage.h"
 #include "profile/folded_name.h"
 
 namespace fbleprof::transform {
@@ -50,12 +51,20 @@ class Identities {
     std::vector<std::uint32_t> imported;
     place_namesakes();
     find_homes();
+    // A class is known by the first function that is not a part, so that it has the linkage name
+    // and the address of a whole function.
+    std::vector<FunctionId*> classes(functions_.count());
     for (std::uint32_t f = 0; f < functions_.count(); ++f) {
       if (functions_.kind[f] == FunctionKind::kImported) {
         imported.push_back(f);
-      } else {
-        class_of_[f] = recorded_.try_emplace(key_of(f), FunctionId(f)).first->second;
+        continue;
       }
+      FunctionId& known_as = recorded_.try_emplace(key_of(f), FunctionId(f)).first->second;
+      if (is_part(known_as.index()) && !is_part(f)) known_as = FunctionId(f);
+      classes[f] = &known_as;
+    }
+    for (std::uint32_t f = 0; f < functions_.count(); ++f) {
+      if (classes[f] != nullptr) class_of_[f] = *classes[f];
     }
     if (imported.empty()) return std::move(class_of_);
     for (std::uint32_t f = 0; f < functions_.count(); ++f) {
@@ -86,17 +95,15 @@ class Identities {
            !profile_.text(functions_.name[f]).empty();
   }
 
-  // The linkage name, without the suffix of a clone.
+  // The linkage name, without the suffix of a part or a clone.
   std::string_view linkage_name(std::size_t f) const {
     const std::string_view name = profile_.text(functions_.linkage_name[f]);
     if (!name.starts_with("_Z")) return profile_.text(functions_.name[f]);
-    // Rust has ".." in its names.
-    for (std::size_t dot = name.find('.'); dot != std::string_view::npos;
-         dot = name.find('.', dot + 1)) {
-      const bool is_double = name[dot - 1] == '.' || name.substr(dot + 1).starts_with('.');
-      if (!is_double) return name.substr(0, dot);
-    }
-    return name;
+    return names::split_linkage_name(name).function;
+  }
+
+  bool is_part(std::size_t f) const {
+    return names::is_part(profile_.text(functions_.linkage_name[f]));
   }
 
   std::string_view identity_of(std::size_t f) const {
@@ -116,9 +123,7 @@ class Identities {
   void place_namesakes() {
     std::map<std::pair<std::string_view, std::string_view>, std::vector<std::uint32_t>> by_name;
     for (std::uint32_t f = 0; f < functions_.count(); ++f) {
-      const bool is_part =
-          profile_.text(functions_.linkage_name[f]).find('.') != std::string_view::npos;
-      if (is_named_native(f) && functions_.module[f] && !is_part) {
+      if (is_named_native(f) && functions_.module[f] && !is_part(f)) {
         by_name[{build_of(f), linkage_name(f)}].push_back(f);
       }
     }

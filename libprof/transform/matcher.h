@@ -8,7 +8,8 @@
 //     file:*.cc        every function of a source file: likewise
 //     id:0123456789ab  one function, as links of the page name it (stable_id.h)
 //
-// Names match with their parameters or without ("f(int)" and "f").
+// Names match with their parameters or without ("f(int)" and "f"). So "f" names a coroutine with
+// the functions that the compiler makes of it ("f(int) [resume]"), and "f(int)" only its beginning.
 #pragma once
 
 #include <cstdint>

@@ -69,6 +69,13 @@ class Own {
   const Metric* unchanged_;
 };
 
+// "f(int) [resume]" is "f [resume]": it is not f.
+std::string bare(std::string_view name) {
+  const std::size_t mark = name.ends_with(']') ? name.rfind(" [") : std::string_view::npos;
+  const std::string_view whole = name.substr(0, mark);
+  return std::string(without_parameters(whole)) + std::string(name.substr(whole.size()));
+}
+
 // By function: the function whose time it takes. Other builds, and other profilers, may give it
 // another module, and no parameters.
 std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std::uint8_t>& hooked,
@@ -87,7 +94,7 @@ std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std:
   for (std::size_t f = 0; f < hooked.size(); ++f) {
     if (hooked[f] == 0 || has_time[f] != 0) continue;
     const std::string name = display_name(profile, FunctionId(f));
-    add(std::string(without_parameters(name)), FunctionId(f));
+    add(bare(name), FunctionId(f));
     add(name, FunctionId(f));
   }
   std::vector<FunctionId> result(hooked.size());
@@ -96,7 +103,7 @@ std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std:
     if (hooked[f] != 0 || has_time[f] == 0) continue;
     const std::string name = display_name(profile, FunctionId(f));
     auto found = by_name.find(name);
-    if (found == by_name.end()) found = by_name.find(std::string(without_parameters(name)));
+    if (found == by_name.end()) found = by_name.find(bare(name));
     if (found != by_name.end() && found->second) result[f] = found->second;
   }
   return result;

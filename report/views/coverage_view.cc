@@ -12,6 +12,7 @@
 
 #include "analysis/tables.h"
 #include "format/format.h"
+#include "names/linkage.h"
 #include "plan/plan.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -45,12 +46,8 @@ class Entered {
       by_address_[{path_of(functions.module[f]), functions.address[f]}] = row.calls;
       Named& named = by_name_[{path_of(functions.module[f]), functions.name[f]}];
       named.calls += row.calls;
-      named.is_part |= is_part(profile_.text(functions.linkage_name[f]));
+      named.is_part |= names::is_part(profile_.text(functions.linkage_name[f]));
     }
-  }
-
-  static bool is_part(std::string_view linkage_name) {
-    return linkage_name.find('.') != std::string_view::npos;
   }
 
   // Whether the function of `profile` was entered, and how often.
@@ -63,7 +60,7 @@ class Entered {
     const auto named = by_name_.find({path, functions.name[f]});
     const bool is_same =
         named != by_name_.end() && functions.name[f] &&
-        (named->second.is_part || is_part(profile.text(functions.linkage_name[f])));
+        (named->second.is_part || names::is_part(profile.text(functions.linkage_name[f])));
     return is_same ? Row{function, named->second.calls, true} : Row{function};
   }
 

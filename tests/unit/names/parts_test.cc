@@ -28,6 +28,8 @@ TEST(Scope, IsThePartBeforeTheLastName) {
   EXPECT_EQ(scope_of("a::f(int)::{lambda(int)#1}::operator()(int) const"), "a");
   EXPECT_EQ(scope_of("<alloc::vec::Vec<T> as core::ops::Drop>::drop"), "alloc::vec::Vec");
   EXPECT_EQ(scope_of("core::fmt::Formatter::pad"), "core::fmt::Formatter");
+  EXPECT_EQ(scope_of("core::fmt::Formatter::pad [resume]"), "core::fmt::Formatter");
+  EXPECT_EQ(scope_of("a::B::f(int) [resume]"), "a::B");
 }
 
 TEST(Scope, OutermostPart) {

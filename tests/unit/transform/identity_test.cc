@@ -219,6 +219,35 @@ TEST_F(Identity, ANameFoundInSeveralModulesMatchesNone) {
   EXPECT_EQ(same[one.index()], one);
 }
 
+TEST_F(Identity, AClassIsKnownByTheWholeFunctionNotByItsPart) {
+  const ModuleId app = module("/a/app", "aa");
+  const FunctionId cold = recorded(app, 0x10, "f(int)", "_Z1fi.cold");
+  const FunctionId f = recorded(app, 0x90, "f(int)", "_Z1fi");
+  const auto same = this->same();
+  EXPECT_EQ(same[cold.index()], f);
+  EXPECT_EQ(same[f.index()], f);
+}
+
+TEST_F(Identity, FunctionsThatACompilerMakesOfACoroutineDiffer) {
+  const ModuleId app = module("/a/app", "aa"), rebuilt = module("/a/app", "bb");
+  const FunctionId f = recorded(app, 0x10, "f(int)", "_Z1fi");
+  const FunctionId resume = recorded(app, 0x20, "f(int) [resume]", "_Z1fi.resume");
+  const FunctionId destroy = recorded(app, 0x30, "f(int) [destroy]", "_Z1fi.destroy");
+  const FunctionId namesake = recorded(app, 0x40, "f(int) [resume]", "_Z1fi.resume");
+  const FunctionId cold = recorded(app, 0x50, "f(int) [resume]", "_Z1fi.resume.cold");
+  const FunctionId again = recorded(rebuilt, 0x60, "f(int) [resume]", "_Z1fi.resume");
+  const FunctionId read = imported(app, "f(int) [destroy]");
+  const FunctionId v0 = recorded(app, 0x70, "a::f", "_RNvC1a1f");
+  const FunctionId v0_resume = recorded(app, 0x80, "a::f [resume]", "_RNvC1a1f.resume");
+  const auto same = this->same();
+  for (const FunctionId each : {f, resume, destroy, namesake, v0, v0_resume}) {
+    EXPECT_EQ(same[each.index()], each);
+  }
+  EXPECT_EQ(same[cold.index()], resume);
+  EXPECT_EQ(same[again.index()], resume);
+  EXPECT_EQ(same[read.index()], destroy);
+}
+
 TEST_F(Identity, PartsOfAFunctionBelongToIt) {
   const ModuleId app = module("/a/app", "aa");
   const FunctionId f = recorded(app, 0x10, "f(int)", "_Z1fi");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/profile_builder.h"
 #include "tests/support/text.h"
 #include "transform/baseline.h"
@@ -14,9 +16,25 @@ namespace {
 using test::profile_of;
 using test::text_of;
 
+// As profile_of(), with spaces for '~' in names.
+profile::Profile spaced(std::string_view text) {
+  const profile::Profile profile = profile_of(text);
+  profile::StringInterner strings(profile.strings());
+  auto functions = std::make_shared<profile::Functions>(profile.functions());
+  for (profile::StringId& name : functions->name) {
+    std::string with_spaces(strings.get(name));
+    std::replace(with_spaces.begin(), with_spaces.end(), '~', ' ');
+    name = strings.intern(with_spaces);
+  }
+  profile::Parts parts = profile.parts();
+  parts.strings = std::make_shared<profile::Strings>(strings.take());
+  parts.functions = std::move(functions);
+  return profile::Profile(std::move(parts));
+}
+
 Result<TakenTimes> taken(std::string_view hooked, std::string_view plain) {
-  const profile::Profile with_hooks = profile_of(hooked);
-  auto result = take_times(merge(join({with_hooks, as_baseline(profile_of(plain))})),
+  const profile::Profile with_hooks = spaced(hooked);
+  auto result = take_times(merge(join({with_hooks, as_baseline(spaced(plain))})),
                            with_hooks.parts(), "cpu", "base:cpu");
   if (result) {
     EXPECT_EQ(result->profile.threads().size(), with_hooks.threads().size());
@@ -154,6 +172,24 @@ TEST(TakeTimes, FunctionsMatchWithAndWithoutParameters) {
             "..geo::area(int)const cpu=5 calls=1\n"
             "..over(int) calls=1\n"
             "..over(long) calls=1\n");
+}
+
+TEST(TakeTimes, TheRestOfACoroutineIsNotItsBeginning) {
+  const auto result = taken(
+      "main -> 1\n"
+      "main f(int) -> 1\n"
+      "main g(int) -> 1\n"
+      "main g(int)~[resume] -> 1\n",
+      "main f(int)~[resume] = 5\n"
+      "main g = 7\n"
+      "main g~[resume] = 3\n");
+  ASSERT_TRUE(result) << result.error().line();
+  EXPECT_EQ(text_of(result->profile),
+            "[root]\n"
+            ".main cpu=5 calls=1\n"
+            "..f(int) calls=1\n"
+            "..g(int) cpu=7 calls=1\n"
+            "..g(int) [resume] cpu=3 calls=1\n");
 }
 
 TEST(TakeTimes, AnotherProgramIsRefused) {
