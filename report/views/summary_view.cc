@@ -34,6 +34,14 @@ std::string start_text(const Process& process) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
 }
 
+// The file of a program that has not ended says how far it was recorded, not how long it ran.
+std::string elapsed_text(const Process& process) {
+  const bool has_end = process.is_imported || process.state == ProcessState::kEnded ||
+                       process.state == ProcessState::kExeced ||
+                       process.state == ProcessState::kFatal;
+  return time_text(process.duration_ns) + (has_end ? "" : ", up to what was recorded last");
+}
+
 std::string how_it_ended(const Process& process) {
   switch (process.state) {
     case ProcessState::kUnknown:
@@ -88,7 +96,7 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("end_code", "", process.end_code);
   text("goes_on_in", "goes on in", escape(profile.text(process.goes_on_in)));
   number("start_realtime_ns", "started", process.start_realtime_ns, start_text(process));
-  number("duration_ns", "elapsed", process.duration_ns, time_text(process.duration_ns));
+  number("duration_ns", "elapsed", process.duration_ns, elapsed_text(process));
   const std::uint64_t recorded = process.duration_ns - process.off_ns;
   number("recorded_ns", "recorded for", recorded, time_text(recorded));
   text("clock", "clock", clock_name(process.clock));

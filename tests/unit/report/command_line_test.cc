@@ -581,6 +581,17 @@ TEST_F(CommandLine, TheTimeAfterAResetIsRecordedUntilRecordingEnds) {
           {{"$detached"}, "recorded for 300 us of 800 us"}});
 }
 
+TEST_F(CommandLine, OfAProgramWithoutAnEndOnlyTheRecordedTimeIsKnown) {
+  FileBuilder file = simple();
+  file.header().start_monotonic_ns = 100'000;
+  file.header().end_monotonic_ns = 1'100'000;
+  file.write(path("ended"));
+  file.header().state = format::State::kLive;
+  file.write(path("killed"));
+  expect({{{"--summary", "$ended"}, "elapsed         1.00 ms\nrecorded for"},
+          {{"--summary", "$killed"}, "elapsed         1.00 ms, up to what was recorded last\n"}});
+}
+
 TEST_F(CommandLine, WindowsNameTheReasonOfEachSnapshot) {
   FileBuilder file = simple();
   using format::SnapshotReason;
