@@ -44,6 +44,8 @@ const Metric* default_metric(const Profile& profile) {
     }
   }
   for (const Metric& metric : profile.metrics()) {
+    // A maximum may be from before the window that is shown.
+    if (metric.aggregation == Aggregation::kMax) continue;
     if (!metric.is_baseline && holds(&metric)) return &metric;
   }
   const Metric* empty = profile.find_metric(preferred);

@@ -7,7 +7,7 @@ namespace fbleprof::analysis {
 
 // The metric to show unless another is requested: the metric that the file declares as default;
 // else the profile's clock; else, if the clock measured nothing, the first metric that is not
-// empty. An imported profile has no clock: the first metric that is not empty. Null: there is no
+// empty and no maximum. An imported profile has no clock: the first such metric. Null: there is no
 // metric.
 const profile::Metric* default_metric(const profile::Profile& profile);
 

@@ -74,7 +74,8 @@ const std::vector<OptionGroup>& option_groups() {
          "", OptionKind::kTexts, true},
         {"window", "A..B",
          "only the costs between two snapshots (--windows lists them): names, #NUMBER, peak, or "
-         "times as 10s, or -10s before the end. A.. and ..B leave one side open",
+         "times as 10s, or -10s before the end. A.. and ..B leave one side open. A wait counts as "
+         "a whole where it ends",
          "", OptionKind::kText},
         {"since", "A", "the same as --window A..", "", OptionKind::kText},
         {"normalize", "", "scale the base to the same total"},

@@ -169,6 +169,8 @@ struct Found {
   std::map<std::set<std::string>, std::string> by_metrics;
   std::vector<transform::Moment> moments;
   PlainRuns plain_runs;
+  std::string usual_metric;      // of the first file as a whole, if only a window is shown
+  std::string earlier_waits_of;  // the first file whose window holds them
 };
 
 Result<Profile> read_all(const std::vector<std::string>& files, const Options& options,
@@ -188,10 +190,18 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
         for (auto& moment : transform::moments(profile, needs.moments)) {
           found.moments.push_back(std::move(moment));
         }
+        if (has_window(options) && found.usual_metric.empty()) {
+          if (const auto* usual = analysis::default_metric(profile)) {
+            found.usual_metric = usual->name;
+          }
+        }
         auto cut = cut_window(std::move(profile), options);
         if (!cut) {
           if (!no_window) no_window = cut.error();
           return;
+        }
+        if (has_window(options) && found.earlier_waits_of.empty() && holds_earlier_waits(*cut)) {
+          found.earlier_waits_of = cut->text(cut->processes()[0].file);
         }
         profile = transform::as_shown(*cut);
         std::set<std::string> names;
@@ -273,6 +283,11 @@ Result<const profile::Metric*> choose_metric(const Profile& profile, const std::
       wanted.empty() ? analysis::default_metric(profile) : profile.find_metric(wanted);
   if (metric != nullptr) return metric;
   return no_such_metric(profile, wanted);
+}
+
+// Whether waits are a part of what the metric measures.
+bool is_of_waits(const profile::Metric& metric) {
+  return metric.role == profile::Role::kWallTime || metric.role == profile::Role::kWaitTime;
 }
 
 // Checks --fail-if against the whole, unfiltered comparison.
@@ -514,9 +529,19 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
       if (Status bad = give_metric_its_name(profile, *base, options, skipped)) return *bad;
     }
   }
-  const auto wanted = choose_metric(profile, options.metric);
+  const bool is_usual =
+      options.metric.empty() && profile.find_metric(found.usual_metric) != nullptr;
+  const auto wanted = choose_metric(profile, is_usual ? found.usual_metric : options.metric);
   if (!wanted) return wanted.error();
   const std::string metric_name = (*wanted)->name;
+  if (std::string doubt = doubt_about_window(profile, **wanted, options); !doubt.empty()) {
+    skipped.push_back(std::move(doubt));
+  }
+  if (!found.earlier_waits_of.empty() && is_of_waits(**wanted)) {
+    skipped.push_back(fmt::format(
+        "{}: holds longer waits than its window: a wait counts as a whole where it ends",
+        escape(found.earlier_waits_of)));
+  }
   for (const auto& [names, file] : found.by_metrics) {
     if (has_unnamed) break;
     if (names.contains(metric_name) || names.empty()) continue;

@@ -1,7 +1,15 @@
 #include "report/cli/window.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "analysis/costs.h"
 #include "profile/reader.h"
+#include "report/text/escape.h"
 #include "transform/mark.h"
+#include "transform/window.h"
 
 namespace fbleprof::report {
 
@@ -48,6 +56,39 @@ Result<Profile> cut_window(Profile profile, const Options& options) {
   const auto window = transform::find_window(profile, options.window);
   if (!window) return window.error();
   return transform::window(profile, *window);
+}
+
+std::string doubt_about_window(const Profile& cut, const profile::Metric& metric,
+                               const Options& options) {
+  if (!has_window(options)) return {};
+  const bool has_begin = !options.window.from.empty() || !options.marks.empty();
+  if (metric.aggregation == profile::Aggregation::kMax && has_begin) {
+    return fmt::format("{} is the largest since the start of the profile, not of the window",
+                       escape(metric.name));
+  }
+  if (analysis::total(cut, metric) != 0) return {};
+  const auto& all = cut.metrics();
+  const bool holds_others = std::any_of(all.begin(), all.end(), [&](const profile::Metric& other) {
+    return transform::adds_up(other) && analysis::total(cut, other) != 0;
+  });
+  if (!holds_others) return "nothing was recorded in the window";
+  return fmt::format("no {} was recorded in the window: --metrics lists what was",
+                     escape(metric.name));
+}
+
+bool holds_earlier_waits(const Profile& cut) {
+  const profile::Metric* metric = cut.find_metric(profile::Role::kWaitTime);
+  if (metric == nullptr || !metric->values) metric = cut.find_metric(profile::Role::kWallTime);
+  if (metric == nullptr || !metric->values || cut.processes().size() != 1) return false;
+  // Samples are late, too, but not by that much.
+  constexpr std::uint64_t kLateNs = 10'000'000, kLateShare = 20;
+  const std::uint64_t length = cut.processes()[0].duration_ns;
+  const std::uint64_t most = length + std::max(kLateNs, length / kLateShare);
+  std::vector<std::uint64_t> waited(cut.threads().size());
+  for (const profile::Tree& tree : cut.trees()) {
+    if (tree.thread) waited[tree.thread.index()] += analysis::total(cut, *metric, tree);
+  }
+  return std::any_of(waited.begin(), waited.end(), [&](std::uint64_t ns) { return ns > most; });
 }
 
 Options with_base_window(Options options) {

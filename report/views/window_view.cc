@@ -72,6 +72,8 @@ Result<Document> windows(const Request& request) {
   }
   if (request.moments.empty()) {
     document.notes.emplace_back("no snapshots: nothing was taken down while the program ran");
+  } else if (metric.role == profile::Role::kWallTime || metric.role == profile::Role::kWaitTime) {
+    document.notes.emplace_back("a wait is added as a whole where it ends");
   }
   return document;
 }
@@ -83,6 +85,7 @@ const Register kWindows({
         "A row a snapshot: its number, its time since the start of the profile, what the metric\n"
         "had added since the snapshot before and what it held in all, why it was taken and under\n"
         "which name.\n"
+        "A wait is added as a whole where it ends.\n"
         ".B \\-\\-window\n"
         "and\n"
         ".B \\-\\-diff \\(atA..B\n"

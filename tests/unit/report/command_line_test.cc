@@ -592,6 +592,65 @@ TEST_F(CommandLine, OfAProgramWithoutAnEndOnlyTheRecordedTimeIsKnown) {
           {{"--summary", "$killed"}, "elapsed         1.00 ms, up to what was recorded last\n"}});
 }
 
+TEST_F(CommandLine, AWindowWithoutCostsShowsTheUsualMetricAndSaysSo) {
+  FileBuilder file = simple();
+  file.header().clock = format::Clock::kWall;
+  file.metric("longest-wait", "ns", format::Role::kLongestWait, format::MetricPlace::kValues,
+              test::kFirstFreeWord, format::Aggregation::kMax);
+  file.metric("waits", "count", format::Role::kWaits, format::MetricPlace::kValues,
+              test::kFirstFreeWord + 1);
+  file.value("main work", test::kFirstFreeWord) = 93'200;
+  file.value("main work", test::kFirstFreeWord + 1) = 1;
+  file.snapshot("a", 10);
+  file.snapshot("b", 20);
+  file.value("main work", test::kFirstFreeWord + 1) = 2;
+  file.snapshot("c", 30);
+  file.write(path("idle"));
+  expect({{{"--window", "a..b", "--format", "json", "$idle"}, "\"metric\":\"wall\""},
+          {{"--window", "a..b", "$idle"}, "nothing was recorded in the window"},
+          {{"--window", "b..c", "--format", "json", "$idle"}, "\"metric\":\"wall\""},
+          {{"--window", "b..c", "$idle"},
+           "no wall was recorded in the window: --metrics lists what was"},
+          {{"--window", "a..b", "--metric", "longest-wait", "$idle"},
+           "longest-wait is the largest since the start of the profile, not of the window"}});
+  EXPECT_FALSE(test::holds(text({"--window", "..b", "$idle"}), "window"));
+  EXPECT_FALSE(test::holds(text({"--window", "..b", "--metric", "longest-wait", "$idle"}),
+                           "largest since the start"));
+}
+
+TEST_F(CommandLine, AfterAResetAMaximumIsNotShownInsteadOfTheClock) {
+  FileBuilder file = simple();
+  file.metric("longest-wait", "ns", format::Role::kLongestWait, format::MetricPlace::kValues,
+              test::kFirstFreeWord, format::Aggregation::kMax);
+  file.value("main work", test::kFirstFreeWord) = 93'200;
+  file.snapshot("", 10, format::SnapshotReason::kReset);
+  file.write(path("reset"));
+  expect({{{"--format", "json", "$reset"}, "\"metric\":\"cpu\""}});
+}
+
+TEST_F(CommandLine, WaitsThatAreLongerThanTheirWindowAreNoticed) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  FileBuilder file = simple();
+  file.header().clock = format::Clock::kWall;
+  file.header().start_monotonic_ns = kSecond;
+  file.header().end_monotonic_ns = 6 * kSecond;
+  file.snapshot("a", 4 * kSecond);
+  file.charge("main sleep", {.wall_ns = kSecond * 9 / 10});
+  file.write(path("short"));
+  file.charge("main sleep", {.wall_ns = 3 * kSecond});
+  file.write(path("long"));
+  expect(
+      {{{"--windows", "--metric", "wall", "$long"}, "a wait is added as a whole where it ends"}});
+  EXPECT_FALSE(test::holds(text({"--windows", "--metric", "cpu", "$long"}), "a wait is added"));
+  const char* note = "holds longer waits than its window: a wait counts as a whole where it ends";
+  expect({{{"--since", "a", "$long"}, note}, {{"--since", "a", "--diff", "@..a", "$long"}, note}});
+  for (const Words& arguments :
+       {Words{"--since", "a", "$short"}, Words{"$long"}, Words{"--window", "..a", "$long"},
+        Words{"--since", "a", "--metric", "cpu", "$long"}}) {
+    EXPECT_FALSE(test::holds(text(arguments), note)) << arguments[0];
+  }
+}
+
 TEST_F(CommandLine, WindowsNameTheReasonOfEachSnapshot) {
   FileBuilder file = simple();
   using format::SnapshotReason;
