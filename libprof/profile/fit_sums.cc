@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -86,16 +87,23 @@ std::set<std::string> overflowing_figures(const Parts& parts) {
   return over;
 }
 
+// "cpu adds", "cpu and wall add", "cpu, wall, wait and 7 more add": a damaged file may have dozens.
+std::string add(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  if (names.size() == 1) return names[0] + " adds";
+  const bool has_more = names.size() > kShown;
+  const std::size_t listed = has_more ? kShown : names.size() - 1;
+  std::string text = names[0];
+  for (std::size_t i = 1; i < listed; ++i) text += ", " + names[i];
+  return text + " and " +
+         (has_more ? fmt::format("{} more", names.size() - kShown) : names.back()) + " add";
+}
+
 }  // namespace
 
 void fit_sums(Parts& parts, const std::string& file, const std::set<std::string>& cut_before) {
-  const auto warn = [&](std::string_view what) {
-    parts.warnings.push_back(
-        Error{file, std::nullopt,
-              fmt::format("{} adds up to more than 2^64 - 1; what is beyond is left out", what),
-              "figures are too low"}
-            .line());
-  };
+  std::vector<std::string> too_large;
+  const auto warn = [&](std::string_view what) { too_large.emplace_back(what); };
   fit_threads(parts, warn);
   const std::set<std::string> of_outlines = overflowing_figures(parts);
   const bool calls_fit = parts.edges == nullptr || fits(parts.edges->calls);
@@ -120,6 +128,12 @@ void fit_sums(Parts& parts, const std::string& file, const std::set<std::string>
     }
     if (is_cut || cut_before.contains(metric.name)) warn(metric.name);
   }
+  if (too_large.empty()) return;
+  parts.warnings.push_back(
+      Error{file, std::nullopt,
+            fmt::format("{} up to more than 2^64 - 1; what is beyond is left out", add(too_large)),
+            "figures are too low"}
+          .line());
 }
 
 }  // namespace fbleprof::profile

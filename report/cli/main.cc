@@ -61,16 +61,19 @@ int run(int argc, char** argv) {
     report::say(made.error().line());
     return kFailed;
   }
-  for (const std::string& warning : made->warnings) {
-    report::say(warning);
-  }
-  if (made->is_written) return kShown;
   const bool for_people = options->output.empty() &&
                           options->action == report::Options::Action::kShow &&
                           options->look.format == report::Format::kText;
   const bool is_packing = options->action == report::Options::Action::kPack;
-  const int status =
-      write_out(is_packing ? std::string() : options->output, made->text, for_people);
+  const std::string output = is_packing ? std::string() : options->output;
+  // Where nothing can be written, that is all there is to say.
+  const bool goes_to_file = !made->is_written && !output.empty() && output != "-";
+  if (goes_to_file && write_out(output, made->text) != kShown) return kFailed;
+  for (const std::string& warning : made->warnings) {
+    report::say(warning);
+  }
+  if (made->is_written) return kShown;
+  const int status = goes_to_file ? kShown : write_out(output, made->text, for_people);
   return status == kShown && made->broken ? kBroken : status;
 }
 

@@ -71,6 +71,7 @@ refuses '--diff shows one of' --edges --diff "$dir/folded" "$dir/folded"
 refuses 'no --format' --raw --format json "$dir/folded"
 refuses 'unrecognised' --no-such-option "$dir/folded"
 refuses 'cannot write' --self -o "$dir/none/out" "$dir/folded"
+refuses 'cannot write' --self --busy -o "$dir/none/out" "$dir/folded" # without what is said about the report
 LD_PRELOAD=$LIB FBLEPROF_OUT=$profile "$PROGRAMS/endings.fentry" return >"$dir/out"
 refuses 'cannot write' --raw -o "$dir/none/out" "$profile"
 refuses 'stdin: only a file can be packed' --pack -

@@ -45,6 +45,28 @@ TEST(FitSums, HugeTimesOfADamagedFileAreLimitedWithAWarning) {
             "figures are too low");
 }
 
+TEST(FitSums, OneLineNamesAllFiguresThatAreLimited) {
+  const auto line_of = [](const std::vector<std::string_view>& others) {
+    test::FileBuilder file;
+    file.charge("a", {.cpu_ns = kHalf, .wall_ns = kHalf});
+    file.charge("b", {.cpu_ns = kHalf, .wall_ns = kHalf});
+    std::uint16_t word = test::kFirstFreeWord;
+    for (const std::string_view name : others) {
+      file.metric(name, "count", format::Role::kEvent, format::MetricPlace::kValues, word);
+      file.value("a", word) = file.value("b", word) = kHalf;
+      ++word;
+    }
+    auto& thread = *file.record<format::Thread>(file.current_thread());
+    thread.cpu_ns = thread.wall_ns = 0;
+    const auto warnings = read(file).profile.warnings();
+    EXPECT_EQ(warnings.size(), 1u);
+    return warnings.empty() ? std::string() : warnings[0];
+  };
+  EXPECT_TRUE(test::holds(line_of({}), "mlmon.out: cpu and wall add up to more than 2^64 - 1"));
+  EXPECT_TRUE(test::holds(line_of({"x"}), ": cpu, wall and x add up to"));
+  EXPECT_TRUE(test::holds(line_of({"x", "y", "z"}), ": cpu, wall, x and 2 more add up to"));
+}
+
 TEST(FitSums, HugeCallCountsAreLimitedOnEdgesAndNodes) {
   test::FileBuilder file;
   file.calls("a", kHalf);
