@@ -288,6 +288,15 @@ std::string check_other_action(const Options& options, const po::variables_map& 
                      options.action == Options::Action::kPack ? "--pack" : "--trim", other);
 }
 
+// "depth min" -> "--depth --min".
+std::string with_dashes(std::string_view words) {
+  std::string text = "--" + std::string(words);
+  for (std::size_t at = 0; (at = text.find(' ', at)) != std::string::npos; at += 3) {
+    text.insert(at + 1, "--");
+  }
+  return text;
+}
+
 // The requested options that the view does not take; "" if it takes all.
 std::string check_view(const Options& options, const po::variables_map& given) {
   const View& view = *options.view;
@@ -320,6 +329,12 @@ std::string check_view(const Options& options, const po::variables_map& given) {
       if (other.compare != nullptr) comparing += fmt::format(" --{}", other.name);
     }
     return "--diff shows one of" + comparing;
+  }
+  for (const char* limit : {"top", "min", "depth"}) {
+    if (given.count(limit) == 0 || has_word(view.limits, limit)) continue;
+    if (view.limits.empty())
+      return fmt::format("--{}: {} has no such limit: leave it out", limit, name);
+    return fmt::format("--{}: {} takes {}", limit, name, with_dashes(view.limits));
   }
   const std::string& sort = options.look.sort;
   const bool compares = !options.baselines.empty();

@@ -27,6 +27,7 @@
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/text/words.h"
 #include "report/views/phrases.h"
 #include "report/views/view.h"
 #include "symbolize/code.h"
@@ -640,6 +641,24 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   return loaded;
 }
 
+namespace {
+
+// Why --unit means nothing for what is shown.
+Status check_unit(const Options& options, const profile::Metric& metric) {
+  const std::string& unit = options.look.unit;
+  const std::string_view known = units_for(metric.unit);
+  if (unit == "auto" || options.view == nullptr || options.view->has_other_units) return {};
+  if (has_word(known, unit)) return {};
+  const std::string name = escape(metric.name);
+  return Error{"fble-prof-report", std::nullopt,
+               known.empty()
+                   ? fmt::format("--unit {}: {} has no other units: leave it out", unit, name)
+                   : fmt::format("--unit {}: {} takes {}", unit, name, known),
+               "see fble-prof-report --help"};
+}
+
+}  // namespace
+
 Result<Report> make_report(const Options& options, Progress& progress) {
   if (options.action == Options::Action::kPack) return pack_files(options, progress);
   if (options.action == Options::Action::kTrim) return trim_files(options);
@@ -665,6 +684,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   }
   Profile profile = std::move(loaded->profile);
   const std::string& metric_name = loaded->metric;
+  if (Status bad = check_unit(options, *profile.find_metric(metric_name))) return *bad;
   std::vector<std::string>& remarks = loaded->remarks;
   if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));

@@ -86,4 +86,9 @@ bool is_known_unit(std::string_view unit) {
          std::any_of(std::begin(kSizes), std::end(kSizes), named);
 }
 
+std::string_view units_for(std::string_view unit) {
+  if (unit == "ns") return "ns us ms s";
+  return unit == "bytes" ? "B KiB MiB GiB" : "";
+}
+
 }  // namespace fbleprof::report

@@ -25,5 +25,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole);
 double percent_of(std::uint64_t part, std::uint64_t whole);
 
 bool is_known_unit(std::string_view unit);
+// Values of --unit, other than auto, for a metric of that unit, separated by blanks; "" = none.
+std::string_view units_for(std::string_view unit);
 
 }  // namespace fbleprof::report

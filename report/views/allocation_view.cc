@@ -226,6 +226,8 @@ const Register kAllocations({
         "by that figure. Other views show contexts with \\fB\\-\\-metric allocated\\fR,\n"
         "\\fBlive\\fR, \\fBpeak\\fR or \\fBleaked\\fR.",
     .topic = View::Topic::kFunctions,
+    .limits = "top",
+    .has_other_units = true,
     .show = allocations,
 });
 

@@ -181,6 +181,7 @@ const Register kAnnotate({
         ".B \\-\\-asm\n"
         "only instructions.",
     .topic = View::Topic::kCode,
+    .limits = "top",
     .options = {{"source", "with --annotate: lines only"},
                 {"asm", "with --annotate: instructions only"}},
     .needs = [](const std::string&) { return Needs{.splits = {}, .leaves = true, .sites = true}; },

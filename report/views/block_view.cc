@@ -242,6 +242,7 @@ const Register kBlock({
               "is the function's own cost.\n"
               "Then the most expensive full paths to NAME.",
     .topic = View::Topic::kCalls,
+    .limits = "top",
     .show = block_view,
 });
 

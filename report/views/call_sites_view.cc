@@ -129,6 +129,7 @@ const Register kCallSites({
         ".BR + .",
     .topic = View::Topic::kCalls,
     .sort_keys = "cost calls per-call caller callee name",
+    .limits = "top",
     .needs = [](const std::string&) { return Needs{.splits = {}, .sites = true, .lines = true}; },
     .show = call_sites,
 });

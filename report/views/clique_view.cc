@@ -291,6 +291,7 @@ const Register kCliques({
         ".B =context\n"
         "shows one row per call and chain of cliques above the caller, with its cost per call.",
     .topic = View::Topic::kCalls,
+    .limits = "top",
     .check =
         [](const std::string& value) {
           return value == "whole" || value == "context"

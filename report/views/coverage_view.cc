@@ -324,6 +324,7 @@ const Register kCoverage({
     .topic = View::Topic::kCode,
     .subject = View::Subject::kWholeTree,
     .sort_keys = "calls name",
+    .limits = "top",
     .wants_symbols = true,
     .show = coverage,
 });

@@ -79,6 +79,7 @@ const Register kEdges({
         "cost. Tail calls have separate rows.",
     .topic = View::Topic::kCalls,
     .sort_keys = "cost calls caller callee name",
+    .limits = "top",
     .show = edges,
 });
 

@@ -102,6 +102,7 @@ const Register kSelf({
     .help = "functions by self cost",
     .sort_keys = kSortKeys,
     .compared_sort_keys = kComparedSortKeys,
+    .limits = "top",
     .show = [](const Request& request) { return function_view(request, "self"); },
     .compare = [](const Request& request) { return diff_table(request, true); },
 });
@@ -113,6 +114,7 @@ const Register kDominated({
               "A path counts once, however often the function appears on it.",
     .sort_keys = kSortKeys,
     .compared_sort_keys = kComparedSortKeys,
+    .limits = "top",
     .show = [](const Request& request) { return function_view(request, "dominated"); },
     .compare = [](const Request& request) { return diff_table(request, false); },
 });

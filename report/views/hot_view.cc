@@ -130,6 +130,7 @@ const Register kHot({
         "The most expensive path from the root, as long as one callee has at least half of its\n"
         "caller's cost; then the callees at the fork.",
     .topic = View::Topic::kOverview,
+    .limits = "top",
     .show = hot,
 });
 

@@ -74,6 +74,7 @@ const Register kMetrics({
     .name = "metrics",
     .help = "what was measured, with totals: the names that --metric takes",
     .topic = View::Topic::kOverview,
+    .has_other_units = true,
     .show = metrics,
 });
 

@@ -236,6 +236,7 @@ const Register kBy({
         ".BR LABELS .",
     .topic = View::Topic::kGroups,
     .sort_keys = "self dominated calls per-call name",
+    .limits = "top",
     .check = check,
     .needs = needs,
     .show = rollup_view,

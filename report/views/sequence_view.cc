@@ -242,6 +242,7 @@ const Register kPath({
         "may include some that came another way, through folded recursion (in sequences of four\n"
         "or more).",
     .topic = View::Topic::kCalls,
+    .limits = "top",
     .show = sequence_view,
 });
 

@@ -617,6 +617,7 @@ const Register kTree({
     .manual = "The tree of calling contexts. It is the default view.",
     .topic = View::Topic::kOverview,
     .sort_keys = "self dominated calls name",
+    .limits = "depth min",
     .show = tree,
     .compare = diff_tree,
 });

@@ -92,9 +92,14 @@ struct View {
   // Orders that --sort accepts, separated by blanks; "" = the view has one order only.
   std::string_view sort_keys = {};
   std::string_view compared_sort_keys = {};  // beside a baseline
-  std::vector<ViewOption> options = {};      // of its own
-  bool wants_symbols = false;                // useless without names
-  bool shows_warnings = false;               // else they go to stderr
+  // Of top, min and depth, those that limit how much is shown; "" = it shows all, or has limits of
+  // its own.
+  std::string_view limits = {};
+  // It has figures in other units than the metric's.
+  bool has_other_units = false;
+  std::vector<ViewOption> options = {};  // of its own
+  bool wants_symbols = false;            // useless without names
+  bool shows_warnings = false;           // else they go to stderr
 
   // Why `value` is invalid; "" = it is valid.
   std::string (*check)(const std::string& value) = nullptr;

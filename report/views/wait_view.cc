@@ -377,6 +377,8 @@ const Register kWaits({
         "context in which a thread spent at least half of its elapsed time.\n"
         "\\fB\\-\\-busy\\fR leaves them out, in every view.",
     .topic = View::Topic::kFunctions,
+    .limits = "top",
+    .has_other_units = true,
     .needs = [](const std::string&) { return Needs{.splits = {}, .sites = true, .lines = true}; },
     .show = waits,
 });

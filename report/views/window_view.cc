@@ -92,6 +92,7 @@ const Register kWindows({
         "take names and numbers.",
     .topic = View::Topic::kRuns,
     .subject = View::Subject::kWholeTree,
+    .has_other_units = true,
     .needs = needs_of_moments,
     .show = windows,
 });

@@ -80,9 +80,13 @@ std::string command_line(const Page& page) {
           std::find(query.options.begin(), query.options.end(), own.name) != query.options.end();
       if (is_given) add(fmt::format("--{}", own.name));
     }
-    if (query.rows != 0) out += fmt::format(" --top {}", query.rows);
   }
-  if (view != nullptr && query.min_percent >= 0) out += fmt::format(" --min {}", query.min_percent);
+  // Its page ignores the others.
+  const auto takes = [v = view](std::string_view limit) {
+    return v != nullptr && report::has_word(v->limits, limit);
+  };
+  if (query.rows != 0 && takes("top")) out += fmt::format(" --top {}", query.rows);
+  if (query.min_percent >= 0 && takes("min")) out += fmt::format(" --min {}", query.min_percent);
   if (view != nullptr && query.all) out += " --all";
   // A view of whole runs refuses what chooses a part of the costs; its page ignores it.
   using Subject = report::View::Subject;

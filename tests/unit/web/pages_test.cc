@@ -228,7 +228,8 @@ TEST_F(Pages, EveryParameterOfAnAddressIsTaken) {
   EXPECT_TRUE(holds(page("/self?sort=name"), "fble-prof-report --self --sort name"));
   // The command must be one that the report takes.
   EXPECT_FALSE(holds(page("/hot?sort=name"), "--sort"));
-  EXPECT_TRUE(holds(page("/self?n=3&min=7"), "fble-prof-report --self --top 3 --min 7"));
+  EXPECT_TRUE(holds(page("/self?n=3&min=7"), "fble-prof-report --self --top 3 " + path("one")));
+  EXPECT_TRUE(holds(page("/tree?n=3&min=7"), "fble-prof-report --min 7 " + path("one")));
   EXPECT_TRUE(holds(ask("/annotate/work?option=asm&option=nosuch").body, "--annotate=work --asm "));
   EXPECT_TRUE(holds(page("/self?all=1"), "--self --all"));
   EXPECT_TRUE(holds(ask("/self?sort=nosuch").body, "sort=nosuch: /self has no such order"));
