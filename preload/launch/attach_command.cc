@@ -363,6 +363,8 @@ int attach(const std::vector<std::string>& words) {
     return print(request.action == Action::kHelp ? kHelp : version());
   }
   const auto pid = request.command.size() == 1 ? read_pid(request.command[0]) : std::nullopt;
+  // That two runs lack --exact is no matter where there is one run only.
+  if (request.twice && pid) return give_up(kWrongUse, fault_of(request));
   if (!request.error.empty() && !request.command.empty()) return give_up(kWrongUse, request.error);
   if (!pid) return give_up(kWrongUse, "expected [options] PID (fble-prof attach --help)");
   if (const std::string fault = fault_of(request); !fault.empty()) return give_up(kWrongUse, fault);

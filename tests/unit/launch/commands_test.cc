@@ -114,6 +114,8 @@ TEST(Attach, RefusesWhatARunningProgramCannotHave) {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"--names"}, "--names, --runs and --window are for programs that fble-prof starts"},
       {{"--exact", "--runs=2"}, "--names, --runs and --window"},
+      {{"--runs=2"}, "--names, --runs and --window"},
+      {{"--runs=2", "--window=1s"}, "--names, --runs and --window"},
       {{"--window=1s"}, "--names, --runs and --window"},
       {{"--duration=0"}, "--duration: expected a time above 0"},
       {{"--memory-profile"}, "--memory-profile and --waits"},
