@@ -614,9 +614,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     }
     if (own_times && taken->moved > kMovedOfOneProgram) {
       remarks.push_back(
-          fmt::format("the two runs differ: {:.0f} % of the time is in other functions. Does the "
-                      "program do the "
-                      "same each time?",
+          fmt::format("the two runs differ: {:.0f} % of the time is in other functions. Either the "
+                      "program did not do the same each time, or much of it is in short functions, "
+                      "whose times come out too small while calls are counted",
                       100 * taken->moved));
     }
     // Most of the profile may be in a library; another program has a main, too.

@@ -127,6 +127,7 @@ twice perl differs.pl
 check "the second run's status" $? = 3
 check "it says so" "$(grep -c 'the two runs differ' err)" = 1
 check "and so does the report" "$("$REPORT" "$profile" 2>&1 | grep -c 'the two runs differ')" = 1
+check "it names both causes" "$(grep -c 'the same each time, or much of it is in short functions' err)" = 1
 
 begin "signals and input"
 cd "$dir" || exit 1

@@ -360,6 +360,21 @@ TEST_F(CommandLine, TimesAreTakenOnlyFromProfilesOfTime) {
   });
 }
 
+TEST_F(CommandLine, RunsThatDifferNameBothCauses) {
+  FileBuilder counted, sampled;
+  counted.charge("main short", {.cpu_ns = 1'000'000'000, .samples = 1000});
+  counted.charge("main long", {.cpu_ns = 9'000'000'000, .samples = 9000});
+  for (const char* each : {"main", "main short", "main long"}) counted.calls(each, 1);
+  sampled.charge("main short", {.cpu_ns = 5'000'000'000, .samples = 5000});
+  sampled.charge("main long", {.cpu_ns = 5'000'000'000, .samples = 5000});
+  auto both = counted.bytes();
+  profile::append_plain_run(both, sampled.bytes());
+  write("twice", {reinterpret_cast<const char*>(both.data()), both.size()});
+  expect({{{"--self", "$twice"},
+           "the two runs differ: 38 % of the time is in other functions. Either the program did "
+           "not do the same each time, or much of it is in short functions"}});
+}
+
 TEST_F(CommandLine, PatternsOfFilesAreLookedForInEveryOption) {
   for (const char* option : {"--select", "--fold", "--keep"}) {
     expect({{{"--self", option, "file:*.c", "$one"}, "\"file:*.c\" names no function"}});
