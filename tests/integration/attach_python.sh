@@ -45,7 +45,7 @@ catches 11 && fail "SIGSEGV is not the program's again"
 verified "$profile"
 shares_are_right
 "$REPORT" --all "$profile" >"$dir/tree" 2>/dev/null
-has_text 'Worker.two  waits_for_stop.py:' "$dir/tree" || fail "no file and line"
+has_text 'Worker.two  split.py:' "$dir/tree" || fail "no file and line"
 check "threads" "$(fact threads)" = 2
 check "the loop is not shown" "$("$REPORT" --edges --all --format csv "$profile" 2>/dev/null |
   grep -c '^\(main\|one\|three\),_PyEval_EvalFrameDefault,')" = 0

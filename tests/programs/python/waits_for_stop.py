@@ -1,27 +1,13 @@
-"""waits_for_stop.py FILE: two threads whose functions' work is 1 : 2 : 3, until the file exists."""
+"""waits_for_stop.py FILE: two threads with functions whose work is 1 : 2 : 3, until the file exists."""
 import os
 import signal
 import sys
 import threading
 
+from split import Worker, one, spin
+
 stop = sys.argv[1]
 caught = []
-
-
-def spin(n):
-    total = 0
-    for i in range(n):
-        total += i & 3
-    return total
-
-
-def one(n):
-    return spin(n)
-
-
-class Worker:
-    def two(self, n):
-        return spin(2 * n)
 
 
 def three(n):
