@@ -1,6 +1,7 @@
 // Code without hooks (libc's) calls back, first for a function that is still there, then at the
 // same place of the stack after that function has returned: its entry then seems alive by its
 // address, and the call comes from the same instruction. Who called whom is counted here, too.
+#include <alloca.h>
 #include <search.h>
 #include <stdlib.h>
 
@@ -59,6 +60,39 @@ BLOCK void after_other(int frames) {
   KEEP;
   descend(frames, met);
   KEEP;
+}
+
+// A function with a large frame, and code without hooks whose frame grows until it is as large:
+// then all further calls stand at the same places of the stack as below the function that has
+// ended.
+__attribute__((noinline)) UNHOOKED static void innermost(void (*function)(void)) {
+  function();
+  KEEP;
+}
+__attribute__((noinline)) UNHOOKED static void inner(void (*function)(void)) {
+  innermost(function);
+  KEEP;
+}
+enum { kRoom = 512 };
+BLOCK void holds_room(void) {
+  char room[kRoom];
+  __asm__ volatile("" ::"r"(room) : "memory");
+  inner(met);
+  KEEP;
+}
+__attribute__((noinline)) UNHOOKED static void with_room(long bytes, void (*function)(void)) {
+  volatile char* room = alloca(bytes);
+  room[0] = 1;
+  inner(function);
+  KEEP;
+}
+BLOCK void same_places(void) {
+  for (long bytes = 8; bytes < 2 * kRoom; bytes += 8) {
+    holds_room();
+    KEEP;
+    with_room(bytes, met);
+    KEEP;
+  }
 }
 
 enum { kRounds = 300, kNodes = 40, kNumbers = 300 };
@@ -143,10 +177,13 @@ int main(void) {
   long_sorts();
   walks();
   descents();
+  same_places();
   // With --exact, what calls back counts as well.
   if (getenv("DESCEND_COUNTS") == NULL) {
     expect("deeply", "met", kRounds);
     expect("after_other", "met", kRounds);
+    expect("holds_room", "met", 2 * kRoom / 8 - 1);
+    expect("same_places", "met", 2 * kRoom / 8 - 1);
   }
   fflush(stdout);
   return 0;
