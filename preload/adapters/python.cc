@@ -20,8 +20,6 @@ namespace python = fbleprof::adapters::python;
 
 namespace {
 
-constexpr char kOtherStructures[] = "Python: this build has other structures than a release";
-
 const char* read_stacks() {
   fbleprof::adapters::own_code(reinterpret_cast<const void*>(&python::read_frame));
   return fbleprof_read_stack(python::python.loop, python::read_frame) == 0
@@ -36,8 +34,7 @@ const char* read_stacks() {
 extern "C" __attribute__((visibility("default"))) const char* fbleprof_python_start(void* runtime,
                                                                                     int exact) {
   if (const char* obstacle = python::find_interpreter(runtime)) return obstacle;
-  if (!python::python.this_thread()) return "Python: no thread state";
-  if (!python::is_layout_right()) return kOtherStructures;
+  if (const char* obstacle = python::check_interpreter()) return obstacle;
   if (const char* obstacle = read_stacks()) return obstacle;
   if (exact && !python::start_exact()) return "Python: its calls are not counted, only sampled";
   return nullptr;
@@ -50,7 +47,8 @@ extern "C" __attribute__((visibility("default"))) const char* fbleprof_python_at
   if (!fbleprof::adapters::find_attached_recorder())
     return "Python: its recorder is of another version";
   if (const char* obstacle = python::find_interpreter(runtime)) return obstacle;
+  if (!python::find_thread_functions()) return "Python: its threads are not known";
   // The loader binds what this calls now, not in the signal handler.
   python::python.this_thread();
-  return python::is_running_code_known() ? read_stacks() : kOtherStructures;
+  return python::is_running_code_known() ? read_stacks() : python::kOtherStructures;
 }

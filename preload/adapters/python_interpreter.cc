@@ -38,14 +38,27 @@ bool find_functions() {
                      find(handle, "PyCode_NewEmpty", python.new_empty_code) &&
                      find(handle, "Py_DecRef", python.release) &&
                      find(handle, "_PyEval_EvalFrameDefault", python.loop) &&
-                     find(handle, "PyInterpreterState_Main", python.main_interpreter) &&
-                     find(handle, "PyInterpreterState_ThreadHead", python.first_thread) &&
                      find(handle, "PyCode_Type", code) && find(handle, "PyUnicode_Type", string) &&
                      find(handle, "PyModule_Type", module);
   code_type = static_cast<Address>(code);
   string_type = static_cast<Address>(string);
   module_type = static_cast<Address>(module);
   return found;
+}
+
+bool is_layout_right() {
+  constexpr int kLine = 4711;
+  void* code = python.new_empty_code("fbleprof.py", "fbleprof_name", kLine);
+  if (!code) return false;
+  const auto object = static_cast<Address>(code);
+  Text<kMostName> name, file;
+  const bool is_as_expected =
+      at<Address>(object, kTypeOf) == code_type && at<int>(object, layout->line) == kLine &&
+      name.read(at<Address>(object, layout->name)) &&
+      file.read(at<Address>(object, layout->file)) && strcmp(name.c_str(), "fbleprof_name") == 0 &&
+      strcmp(file.c_str(), "fbleprof.py") == 0;
+  python.release(code);
+  return is_as_expected;
 }
 
 const Layout* layout_of(const char* version) {
@@ -72,19 +85,14 @@ const char* find_interpreter(void* runtime) {
   return nullptr;
 }
 
-bool is_layout_right() {
-  constexpr int kLine = 4711;
-  void* code = python.new_empty_code("fbleprof.py", "fbleprof_name", kLine);
-  if (!code) return false;
-  const auto object = static_cast<Address>(code);
-  Text<kMostName> name, file;
-  const bool is_as_expected =
-      at<Address>(object, kTypeOf) == code_type && at<int>(object, layout->line) == kLine &&
-      name.read(at<Address>(object, layout->name)) &&
-      file.read(at<Address>(object, layout->file)) && strcmp(name.c_str(), "fbleprof_name") == 0 &&
-      strcmp(file.c_str(), "fbleprof.py") == 0;
-  python.release(code);
-  return is_as_expected;
+const char* check_interpreter() {
+  if (!python.this_thread()) return "Python: no thread state";
+  return is_layout_right() ? nullptr : kOtherStructures;
+}
+
+bool find_thread_functions() {
+  return find(handle, "PyInterpreterState_Main", python.main_interpreter) &&
+         find(handle, "PyInterpreterState_ThreadHead", python.first_thread);
 }
 
 bool find_exact_functions() {
@@ -95,7 +103,7 @@ bool find_exact_functions() {
                 python.request_extra) &&
          either("PyUnstable_Code_GetExtra", "_PyCode_GetExtra", python.get_extra) &&
          either("PyUnstable_Code_SetExtra", "_PyCode_SetExtra", python.set_extra) &&
-         find(handle, "PySys_GetObject", python.sys_object) &&
+         find_thread_functions() && find(handle, "PySys_GetObject", python.sys_object) &&
          (layout->tracing >= 0 ||
           (find(handle, "PyEval_SetProfile", python.profile_this) &&
            find(handle, "PyEval_SetProfileAllThreads", python.profile_all) &&

@@ -53,11 +53,15 @@ struct Python {
 };
 extern Python python;
 
-// Finds all of these. Returns a line that says what is missing, or null. `runtime`: _PyRuntime.
+// Finds all of these but what counting needs. Returns a line that says what is missing, or null.
+// `runtime`: _PyRuntime.
 const char* find_interpreter(void* runtime);
-// Whether the table is that of this build; debug builds differ. Call it in a thread that holds the
-// interpreter's lock.
-bool is_layout_right();
+// Whether the calling thread and a new object are as the table says, which debug builds are not.
+// Returns a line that says what differs, or null. Needs the interpreter's lock.
+const char* check_interpreter();
+inline constexpr char kOtherStructures[] = "Python: this build has other structures than a release";
+// Finds the functions that lead to all threads.
+bool find_thread_functions();
 // Finds the additional functions that counting needs.
 bool find_exact_functions();
 

@@ -115,8 +115,8 @@ _fble_prof() {
   fi
   if $is_attach; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth= --exact
-      --throttle= --callsites --leaves --faults --only= --not= --start-off --children= --delay=
-      --duration= --help --version' -- "$cur")
+      --throttle= --callsites --leaves --faults --native --no-python --only= --not= --start-off
+      --children= --delay= --duration= --help --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return
   fi

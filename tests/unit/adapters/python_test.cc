@@ -81,6 +81,7 @@ class Library {
 constexpr char kFound[] = "found";
 std::string found(const Library& library) {
   const char* obstacle = find_interpreter(library.runtime());
+  if (!obstacle) obstacle = check_interpreter();
   return obstacle ? obstacle : kFound;
 }
 
@@ -461,6 +462,21 @@ TEST_P(PythonFrames, AreReadNewestFirst) {
 TEST_P(PythonFrames, RecursionIsRead) {
   run({&f_, &f_, &f_, &g_, &f_});
   EXPECT_EQ(read(), "f g f f f");
+}
+
+TEST_P(PythonFrames, OfRunningThreadsTellWhetherTheTableIsRight) {
+  ASSERT_TRUE(find_thread_functions());
+  EXPECT_TRUE(is_running_code_known()) << "no thread";
+  Raw idle(1024);
+  idle.put(kThreadNext, thread_.at());
+  library_.python.first_thread = idle.at();
+  EXPECT_TRUE(is_running_code_known()) << "nothing runs";
+  run({&f_, &g_});
+  EXPECT_TRUE(is_running_code_known());
+  g_.raw().put(kTypeOf, string_type);
+  EXPECT_TRUE(is_running_code_known()) << "an older frame is as it should be";
+  f_.raw().put(kTypeOf, string_type);
+  EXPECT_FALSE(is_running_code_known());
 }
 
 TEST_P(PythonFrames, WithoutAThreadStateThereAreNone) {
