@@ -57,8 +57,6 @@ Struct at(std::string_view bytes, std::uint64_t offset) {
   return result;
 }
 
-std::string name_in(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // The address in the file of a symbol that the file defines; 0 if it does not.
 std::uint64_t value_of(std::string_view file, const std::string& name) {
   const auto header = at<Elf64_Ehdr>(file, 0);
@@ -98,6 +96,8 @@ std::uint64_t bias_of(const std::vector<Mapping>& mappings, const std::string& p
 }
 
 }  // namespace
+
+std::string name_in(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::vector<Mapping> mappings_of(pid_t pid) {
   std::vector<Mapping> mappings;

@@ -17,6 +17,9 @@ struct Mapping {
 
 std::vector<Mapping> mappings_of(pid_t pid);
 
+// The last part of a path.
+std::string name_in(const std::string& path);
+
 // The path by which this process can open a file of process `pid`.
 std::string path_from_outside(pid_t pid, const std::string& path);
 

@@ -14,8 +14,6 @@ namespace fbleprof::attach {
 
 namespace {
 
-std::string name_in(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // The library as a file that the process can open: by its own path or, where the process sees other
 // files, as a memory file whose descriptor the process holds for a moment.
 class VisibleFile {

@@ -3,8 +3,9 @@
 //
 // The edge cache cannot answer such a call: the code without hooks may have been called by a
 // function whose entry is on top, or after that function returned. The walk tells, but takes some
-// 300 ns. Where the machine stack holds the same return addresses and saved registers as when it
-// was walked, and the entries are the same, the walk would lead to the same caller.
+// 300 ns. Where the machine stack holds the same words that decided its way (return addresses, and
+// the registers that frames depend on), and the entries are the same, it would lead to the same
+// caller.
 //
 // Where only the newest frames differ (a recursion without hooks), a walk goes on until it meets
 // the way of an earlier one.

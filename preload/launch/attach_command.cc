@@ -362,7 +362,8 @@ int attach(const std::vector<std::string>& words) {
   if (request.action != Action::kRun) {
     return print(request.action == Action::kHelp ? kHelp : version());
   }
-  const auto pid = request.command.size() == 1 ? read_pid(request.command[0]) : std::nullopt;
+  std::optional<pid_t> pid;
+  if (request.command.size() == 1) pid = read_pid(request.command[0]);
   // That two runs lack --exact is no matter where there is one run only.
   if (request.twice && pid) return give_up(kWrongUse, fault_of(request));
   if (!request.error.empty() && !request.command.empty()) return give_up(kWrongUse, request.error);
