@@ -178,7 +178,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   if (!caller) {
     thread.walked.decide = false;
     caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp},
-                          {&interrupted, &lasts, &thread.walked, thread.newest_way});
+                          {&interrupted, &lasts, &thread.walked});
     if (!interrupted.is_known) keep_proof(thread, top, caller, *at);
     // Above the deepest entry so far all words are 0.
     if (interrupted.is_hook && interrupted.word != 0 && caller[1].word == interrupted.word) {
@@ -280,15 +280,22 @@ inline FromTop enter_from_top(const BusyGuard& guard, ThreadState& thread, Frame
 // Handles most calls by code without hooks: a walk has proven their caller, and the way was taken
 // before. False if either does not hold.
 bool enter_proven_way(ThreadState& thread, const Call& call, const HookState& at) {
-  const Ref function = known_function(thread.session->code_map, call);
   Entry* top = filter(fbleprof_hot.top, call.frame, false);
-  if (function == 0 || is_gate(top) || top >= fbleprof_hot.limit) return false;
-  Entry* caller = proven_caller(thread, top, at);
-  if (caller == nullptr) return false;
-  const Step step = thread.tree.find(node_of_word(caller->word), function, call.site);
-  if (!step || *step.calls == 0) return false;
-  *step.calls += 1;
-  push(thread, caller, call, word_of(step.to, arch::kNoBlock));
+  if (is_gate(top) || top >= fbleprof_hot.limit) return false;
+  ProvenWay* way = proven_before(thread, top, at);
+  if (way == nullptr) return false;
+  if (way->site != call.site) {
+    const Ref function = known_function(thread.session->code_map, call);
+    if (function == 0) return false;
+    const Step step = thread.tree.find(node_of_word(way->caller->word), function, call.site);
+    if (!step) return false;
+    way->calls = step.calls;
+    way->word = word_of(step.to, arch::kNoBlock);
+    way->site = call.site;
+  }
+  if (*way->calls == 0) return false;
+  *way->calls += 1;
+  push(thread, way->caller, call, way->word);
   return true;
 }
 

@@ -162,6 +162,14 @@ Entry* entry_of_frame(const ThreadState& thread, Entry* top, format::Ref owner,
   return older != nullptr && older->frame + FRAME_BIAS <= walk.return_slot() ? older : nullptr;
 }
 
+bool may_be_entry_of(const ThreadState& thread, const Entry* entry, format::Ref owner) {
+  if (is_gate(entry) || shares_frame_with_below(entry)) return true;
+  const format::Ref function = function_of(thread, entry);
+  const format::Ref module = record_of(thread, owner).module;
+  if (function == owner || module == 0) return true;
+  return record_of(thread, function).module == module && may_be_part(thread, owner, function);
+}
+
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {
   // Frames never rise from the gate to the top.
   const Entry* low = gate;  // not below sp
@@ -188,10 +196,6 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
     if (is_gate(entry)) return entry;
     const format::Ref owner = thread.session->code_map.function_at(walk.code_address());
     if (Entry* own = entry_of_frame(thread, entry, owner, walk)) return own;
-    if (i > 0 && learned.earlier != nullptr && meets(thread, *learned.earlier, walk, entry)) {
-      learned.earlier->add_rest(walk.pc_slot(), learned.reads);
-      return entry;
-    }
     // Older entries may have decided that it has none. The first frame is the callee's.
     if (i > 0 && learned.reads != nullptr && has_hook(thread, owner)) learned.reads->decide = false;
     if (!walk.next()) break;

@@ -35,6 +35,10 @@ format::Ref direct_callee(const ThreadState& thread, std::uint64_t site);
 // to the wrapper, the first one.
 const void* jumped_from(const ThreadState& thread, std::uint64_t site);
 
+// Whether entry_of_frame could be this entry where a frame of `owner`, which has no hook, has it at
+// its place.
+bool may_be_entry_of(const ThreadState& thread, const Entry* entry, format::Ref owner);
+
 // The newest entry whose frame is not below `sp`. A binary search, since entries are in the order
 // of their frames and a deep stack may just have returned.
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
@@ -64,8 +68,6 @@ struct Learned {
   bool* is_in_tops_code = nullptr;
   // If it walks: what the answer depends on, besides the entries from the answer to `top`.
   WalkReads* reads = nullptr;
-  // An earlier answer: where the walk meets the way to it, it need not go on.
-  const ProvenWay* earlier = nullptr;
 };
 
 // The entry in whose context code without hooks calls a hook. Walks the machine stack from `at` to

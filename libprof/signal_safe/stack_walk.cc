@@ -33,7 +33,40 @@ bool begins_function(std::uint64_t address) {
   return range.exact && range.start == address;
 }
 
+// The rule for a frame at `pc`, which is where a call returns to, or an interrupted instruction.
+const FrameRule& rule_at(ThreadState& thread, std::uint64_t pc, bool is_return) {
+  const std::uint64_t address = pc - (is_return ? 1 : 0);
+  const std::uint32_t epoch = thread.session->code_map.epoch();
+  FrameRule& cached =
+      thread.rules.rules[(address * 0x9e3779b97f4a7c15u >> 40) % RuleCache::kRules];
+  if (cached.pc == address && cached.epoch == epoch) return cached;
+  FrameRule fresh = frame_rule_at(address);
+  if (fresh.base == FrameRule::Base::kUnknown && is_return && begins_function(pc)) {
+    fresh.base = FrameRule::Base::kNoCaller;
+  }
+  fresh.pc = address;
+  fresh.epoch = epoch;
+  cached.epoch = 0;
+  asm volatile("" ::: "memory");
+  cached.base = fresh.base;
+  cached.saved_fp = fresh.saved_fp;
+  cached.cfa_offset = fresh.cfa_offset;
+  cached.fp_offset = fresh.fp_offset;
+  cached.cfa_register = fresh.cfa_register;
+  cached.saved_base = fresh.saved_base;
+  cached.pc = address;
+  asm volatile("" ::: "memory");
+  cached.epoch = epoch;
+  return cached;
+}
+
 }  // namespace
+
+bool leads_alike(ThreadState& thread, std::uint64_t pc, std::uint64_t other) {
+  const FrameRule rule = rule_at(thread, pc, true);  // a copy: the other's may replace it
+  return (rule.base == FrameRule::Base::kSp || rule.base == FrameRule::Base::kFp) &&
+         rule.leads_as(rule_at(thread, other, true));
+}
 
 StackWalk::StackWalk(ThreadState& thread, const MachineState& at, bool is_return, WalkReads* reads)
     : thread_(thread), reads_(reads), state_(at), is_return_(is_return) {
@@ -63,6 +96,12 @@ bool StackWalk::find_bounds(std::uint64_t sp) {
 bool StackWalk::read(std::uint64_t address, std::uint64_t* value) {
   if (!read_saved(address, value)) return false;
   if (reads_ != nullptr) reads_->add(address, *value);
+  return true;
+}
+
+bool StackWalk::read_return(std::uint64_t address, std::uint64_t* value) {
+  if (!read_saved(address, value)) return false;
+  if (reads_ != nullptr) reads_->add(address, *value, true);
   return true;
 }
 
@@ -117,31 +156,7 @@ std::uint64_t StackWalk::register_value(std::uint8_t dwarf_number) const {
                                                   : 0;
 }
 
-const FrameRule& StackWalk::rule() {
-  const std::uint64_t address = code_address();
-  const std::uint32_t epoch = thread_.session->code_map.epoch();
-  FrameRule& cached =
-      thread_.rules.rules[(address * 0x9e3779b97f4a7c15u >> 40) % RuleCache::kRules];
-  if (cached.pc == address && cached.epoch == epoch) return cached;
-  FrameRule fresh = frame_rule_at(address);
-  if (fresh.base == FrameRule::Base::kUnknown && is_return_ && begins_function(state_.pc)) {
-    fresh.base = FrameRule::Base::kNoCaller;
-  }
-  fresh.pc = address;
-  fresh.epoch = epoch;
-  cached.epoch = 0;
-  asm volatile("" ::: "memory");
-  cached.base = fresh.base;
-  cached.saved_fp = fresh.saved_fp;
-  cached.cfa_offset = fresh.cfa_offset;
-  cached.fp_offset = fresh.fp_offset;
-  cached.cfa_register = fresh.cfa_register;
-  cached.saved_base = fresh.saved_base;
-  cached.pc = address;
-  asm volatile("" ::: "memory");
-  cached.epoch = epoch;
-  return cached;
-}
+const FrameRule& StackWalk::rule() { return rule_at(thread_, state_.pc, is_return_); }
 
 std::uint64_t StackWalk::needed_fp() {
   switch (rule().base) {
@@ -287,7 +302,7 @@ bool StackWalk::next_by_signal_frame() {
 bool StackWalk::read_caller(const FrameRule& r, MachineState* caller) {
   // A frame above its caller would make a loop. An interrupted instruction may have left its frame
   // already (the unwinder's jump to a landing pad).
-  if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) || !read(cfa_ - 8, &caller->pc)) {
+  if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) || !read_return(cfa_ - 8, &caller->pc)) {
     return false;
   }
   caller->sp = cfa_;

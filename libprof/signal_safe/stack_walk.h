@@ -53,6 +53,13 @@ struct FrameRule {
   // Where the caller's base register is, in words from the CFA.
   static constexpr std::int8_t kBaseUnchanged = 0, kBaseLost = 1;
   std::int8_t saved_base = kBaseUnchanged;
+
+  // Whether it is the same rule, for another address.
+  bool leads_as(const FrameRule& other) const {
+    return base == other.base && cfa_offset == other.cfa_offset && saved_fp == other.saved_fp &&
+           fp_offset == other.fp_offset && cfa_register == other.cfa_register &&
+           saved_base == other.saved_base;
+  }
 };
 static_assert(sizeof(FrameRule) == 24);
 
@@ -77,6 +84,7 @@ struct WalkReads {
   std::uint64_t sp;   // where the walk began
   std::uint64_t end;  // behind the highest place
   std::uint32_t count;
+  std::uint64_t returns;        // the n-th bit: the n-th word is a return address
   bool use_fp;                  // the frame pointer with which it began decided, too
   bool decide;                  // false: more than these words decided, or they are too many
   std::int32_t offsets[kMost];  // of the places, from sp
@@ -85,28 +93,28 @@ struct WalkReads {
   void begin(std::uint64_t at) {
     sp = end = at;
     count = 0;
+    returns = 0;
     use_fp = false;
     decide = true;
   }
-  void add(std::uint64_t place, std::uint64_t value) {
+  void add(std::uint64_t place, std::uint64_t value, bool is_return = false) {
     const auto offset = static_cast<std::int64_t>(place - sp);
     decide = decide && count < kMost && offset == static_cast<std::int32_t>(offset);
     if (!decide) return;
     if (place + sizeof value > end) end = place + sizeof value;
+    returns |= std::uint64_t{is_return} << count;
     offsets[count] = static_cast<std::int32_t>(offset);
     values[count++] = value;
   }
   std::uint64_t place(std::uint32_t i) const {
     return sp + static_cast<std::uint64_t>(std::int64_t{offsets[i]});
   }
-  // From the first on. The places must be readable.
-  bool are_same(std::uint32_t first = 0) const {
-    for (std::uint32_t i = first; i < count; ++i) {
-      if (*reinterpret_cast<const std::uint64_t*>(place(i)) != values[i]) return false;
-    }
-    return true;
-  }
+  bool is_return(std::uint32_t i) const { return (returns >> i & 1) != 0; }
 };
+
+// Whether a walk goes on in the same way from a frame that returns to the one address as to the
+// other.
+bool leads_alike(ThreadState& thread, std::uint64_t pc, std::uint64_t other);
 
 // One frame after the other, innermost first.
 class StackWalk {
@@ -144,6 +152,7 @@ class StackWalk {
  private:
   bool read(std::uint64_t address, std::uint64_t* value);
   bool read_saved(std::uint64_t address, std::uint64_t* value);
+  bool read_return(std::uint64_t address, std::uint64_t* value);
   void note_use_of_fp();
   std::uint64_t register_value(std::uint8_t dwarf_number) const;
   bool next_by_frame_pointer();

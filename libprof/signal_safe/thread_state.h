@@ -104,8 +104,8 @@ struct ThreadState {
   static constexpr std::uint32_t kFrameEnds = 64;
   FrameEnd frame_ends[kFrameEnds];
   ProvenWay proven_ways[kProvenWays];
-  const ProvenWay* newest_way = nullptr;
-  WalkReads walked;  // by the walk under way
+  bool other_place = false;  // takes the next way that has two strange ones to choose from
+  WalkReads walked;          // by the walk under way
   std::uint8_t searches_in_vain = 0;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made

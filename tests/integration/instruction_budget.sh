@@ -53,20 +53,25 @@ per_call() {
 # %e: valgrind's own programs, which also preload the library, write elsewhere.
 preloaded=("LD_PRELOAD=$LIB" "FBLEPROF_OUT=$dir/%e" FBLEPROF_CLOCK=ticks)
 
-# hooked_call NAME PROGRAM PLAIN_PROGRAM: the instructions that the hook adds, including its call.
+# hooked_call NAME PROGRAM PLAIN_PROGRAM CALLER CALLEE [OTHERS]: the instructions that the hook adds,
+# including its call. The program prints the calls of the pair and OTHERS more.
 hooked_call() {
   local with without
   with=$(per_call "$2" "${preloaded[@]}")
   without=$(per_call "$3")
   compare "$1" "$(awk -v a="$with" -v b="$without" 'BEGIN { printf "%.1f", a - b }')"
-  # main calls fib once. A name per process: the newest is the longer run's.
+  # A name per process: the newest is the longer run's.
   profile=$(find "$dir" -name "$2*" -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
-  check "$1: every call was counted" "$(calls fib fib)" = "$(($("$PROGRAMS/count.plain" 20) - 1))"
+  # main calls fib once.
+  local expected
+  expected=$("$PROGRAMS/$3" 20)
+  check "$1: every call was counted" "$(calls "$4" "$5")" = $((expected - ${6:-0}))
 }
-hooked_call __fentry__ count.fentry count.plain
-hooked_call mcount count.mcountc count.plain
-hooked_call cyg_enter_and_exit count.cyg count.plain
-hooked_call api_enter_and_leave count_blocks.plain count.plain
+hooked_call __fentry__ count.fentry count.plain fib fib 1
+hooked_call mcount count.mcountc count.plain fib fib 1
+hooked_call cyg_enter_and_exit count.cyg count.plain fib fib 1
+hooked_call api_enter_and_leave count_blocks.plain count.plain fib fib 1
+hooked_call qsort_callback count_sorted.fentry count_sorted.plain sort compare
 compare api_absent "$(awk -v a="$(per_call count_blocks.plain)" -v b="$(per_call count.plain)" \
   'BEGIN { printf "%.1f", a - b }')"
 

@@ -95,6 +95,56 @@ BLOCK void same_places(void) {
   }
 }
 
+// Calls the function from two places, where its own frame is not equally large. The larger one holds
+// what the smaller one's return address was, in the same place.
+void lays_out(void (*function)(void), int is_large);
+__asm__(
+    ".local returned_to\n"
+    ".comm returned_to, 8, 8\n"
+    ".type lays_out, @function\n"
+    "lays_out:\n"
+    ".cfi_startproc\n"
+    "  test %esi, %esi\n"
+    "  jnz 1f\n"
+    "  mov (%rsp), %rax\n"
+    "  mov %rax, returned_to(%rip)\n"
+    "  sub $8, %rsp\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  call *%rdi\n"
+    "  add $8, %rsp\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "  ret\n"
+    "1: mov returned_to(%rip), %rax\n"
+    "  sub $40, %rsp\n"
+    "  .cfi_adjust_cfa_offset 40\n"
+    "  mov %rax, 8(%rsp)\n"
+    "  call *%rdi\n"
+    "  add $40, %rsp\n"
+    "  .cfi_adjust_cfa_offset -40\n"
+    "  ret\n"
+    ".cfi_endproc\n"
+    ".size lays_out, . - lays_out\n");
+BLOCK void small_layout(void) {
+  char room[kRoom];
+  __asm__ volatile("" ::"r"(room) : "memory");
+  lays_out(met, 0);
+  KEEP;
+}
+__attribute__((noinline)) UNHOOKED static void large_layout(long bytes) {
+  volatile char* room = alloca(bytes);
+  room[0] = 1;
+  lays_out(met, 1);
+  KEEP;
+}
+BLOCK void layouts(void) {
+  for (long bytes = 8; bytes < 2 * kRoom; bytes += 8) {
+    small_layout();
+    KEEP;
+    large_layout(bytes);
+    KEEP;
+  }
+}
+
 enum { kRounds = 300, kNodes = 40, kNumbers = 300 };
 static int numbers[kNumbers];
 
@@ -178,12 +228,15 @@ int main(void) {
   walks();
   descents();
   same_places();
+  layouts();
   // With --exact, what calls back counts as well.
   if (getenv("DESCEND_COUNTS") == NULL) {
     expect("deeply", "met", kRounds);
     expect("after_other", "met", kRounds);
     expect("holds_room", "met", 2 * kRoom / 8 - 1);
     expect("same_places", "met", 2 * kRoom / 8 - 1);
+    expect("small_layout", "met", 2 * kRoom / 8 - 1);
+    expect("layouts", "met", 2 * kRoom / 8 - 1);
   }
   fflush(stdout);
   return 0;
