@@ -7,6 +7,7 @@
 #include "arch/call_on.h"
 #include "arch/kernel.h"
 #include "capture/clock.h"
+#include "capture/interrupted_call.h"
 #include "capture/sampling_timer.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/sample.h"
@@ -162,6 +163,7 @@ __attribute__((noinline)) void deliver_to_program(int number, siginfo_t* info, v
     die_of_signal();
   } else if (!is_ignored(action)) {
     if (action.sa_flags & SA_RESETHAND) reset_program_action();
+    end_call_for(action, context);
     call_handler(action, number, info, context);
   }
 }
@@ -273,6 +275,7 @@ FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context)
       call_where_room_is(context, take, &sample);
     }
   }
+  end_call_for_pending(context);
   errno = saved_errno;
 }
 

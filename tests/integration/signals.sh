@@ -12,6 +12,13 @@ for rate in 1000 10000; do
   done
 done
 
+for clock in cpu wall; do
+  begin "the program's alarm ends its calls, clock $clock"
+  settings=(FBLEPROF_CLOCK="$clock")
+  same "$PROGRAMS/interrupted_calls.plain"
+  check "no alarm came too late" "$(grep -c "late 0, other 0" "$dir/plain.out")" = 4
+done
+
 for mode in fentry mcountc cyg cygclang plain; do
   begin "registers $mode"
   settings=(FBLEPROF_RATE=10000)
