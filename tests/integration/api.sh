@@ -66,6 +66,50 @@ for way in "gcc -fpatchable-function-entry=5" "gcc -pg -mfentry" "gcc -finstrume
   has_text '^main;outer;inner;work 500$' "$dir/folded" || fail "not in their blocks, $way"
 done
 
+begin "a leave as a function's last call"
+cat >"$dir/last.c" <<'END'
+#include <fbleprof/fbleprof.h>
+static fbleprof_block block;
+__attribute__((noinline)) void work(void) { __asm__(""); }
+__attribute__((noinline)) void leaves(int depth) {
+  fbleprof_enter(block);
+  if (depth > 0) leaves(depth - 1);
+  work();
+  fbleprof_leave(block);
+}
+__attribute__((noinline)) void leaves_newest(void) {
+  fbleprof_enter(block);
+  work();
+  fbleprof_leave_newest();
+}
+__attribute__((noinline)) uint64_t marks(void) { return fbleprof_mark(); }
+int main(void) {
+  block = fbleprof_block_new("block", __FILE__, __LINE__);
+  fbleprof_enter(block);
+  leaves(1);
+  leaves_newest();
+  marks();
+  work();
+  fbleprof_leave(block);
+  return 0;
+}
+END
+for way in "gcc -fpatchable-function-entry=5" "gcc -pg -mfentry" "gcc" "clang-14 -fpatchable-function-entry=5"; do
+  # shellcheck disable=SC2086  # words
+  $way -O2 -Wall -Wextra -Wpedantic -Werror -I"$SOURCE/libprof/include" "$dir/last.c" -o "$dir/last" || fail "cannot build: $way"
+  if [ "$way" = gcc ]; then
+    settings+=(FBLEPROF_EXACT=program FBLEPROF_EXACT_PLANS="$dir" FBLEPROF_EXACT_TOOL="$FBLE_PROF")
+  fi
+  settings+=(FBLEPROF_COMPACT=none)
+  profiled "$dir/last"
+  settings=()
+  check "all match, $way" "$(fact unmatched_leaves)" = 0
+  "$REPORT" --export folded --metric calls "$profile" >"$dir/folded"
+  for path in main\;block main\;block\;leaves\;block\;leaves\;block\;work main\;block\;leaves\;block\;work main\;block\;leaves_newest\;block\;work main\;block\;work; do
+    has_text "$path 1\$" "$dir/folded" || fail "no $path, $way"
+  done
+done
+
 begin "api, static: nothing to find"
 build gcc -static
 same "$dir/api"

@@ -177,22 +177,41 @@ static void fbleprof_attach_(void) {
   if (table->size < offsetof(struct fbleprof_api, leave_newest)) return;
   fbleprof_api_ = table;
 }
-#define FBLEPROF_CALL_(call)                                        \
-  do {                                                              \
-    if (!FBLEPROF_LIKELY_NULL_(fbleprof_api_)) fbleprof_api_->call; \
+/* The caller must not end in a jump to the library: its frame, to which its blocks belong, would be
+ * gone already. Something must follow each call, if only this. */
+#define FBLEPROF_NO_TAIL_CALL_ __asm__ volatile("")
+#define FBLEPROF_CALL_(call)                     \
+  do {                                           \
+    if (!FBLEPROF_LIKELY_NULL_(fbleprof_api_)) { \
+      fbleprof_api_->call;                       \
+      FBLEPROF_NO_TAIL_CALL_;                    \
+    }                                            \
   } while (0)
-#define FBLEPROF_CALL_OR_(call, otherwise) \
-  (FBLEPROF_LIKELY_NULL_(fbleprof_api_) ? (otherwise) : fbleprof_api_->call)
+#define FBLEPROF_CALL_OR_(call, otherwise)                                        \
+  __extension__({                                                                 \
+    __typeof__(fbleprof_api_->call) fbleprof_result_ =                            \
+        FBLEPROF_LIKELY_NULL_(fbleprof_api_) ? (otherwise) : fbleprof_api_->call; \
+    FBLEPROF_NO_TAIL_CALL_;                                                       \
+    fbleprof_result_;                                                             \
+  })
 /* For functions that an older library may lack. */
 #define FBLEPROF_HAS_(name)                 \
   (!FBLEPROF_LIKELY_NULL_(fbleprof_api_) && \
    fbleprof_api_->size > offsetof(struct fbleprof_api, name))
-#define FBLEPROF_NEW_CALL_(name, arguments)                 \
-  do {                                                      \
-    if (FBLEPROF_HAS_(name)) fbleprof_api_->name arguments; \
+#define FBLEPROF_NEW_CALL_(name, arguments) \
+  do {                                      \
+    if (FBLEPROF_HAS_(name)) {              \
+      fbleprof_api_->name arguments;        \
+      FBLEPROF_NO_TAIL_CALL_;               \
+    }                                       \
   } while (0)
-#define FBLEPROF_NEW_CALL_OR_(name, arguments, otherwise) \
-  (FBLEPROF_HAS_(name) ? fbleprof_api_->name arguments : (otherwise))
+#define FBLEPROF_NEW_CALL_OR_(name, arguments, otherwise)                  \
+  __extension__({                                                          \
+    __typeof__(fbleprof_api_->name arguments) fbleprof_result_ =           \
+        FBLEPROF_HAS_(name) ? fbleprof_api_->name arguments : (otherwise); \
+    FBLEPROF_NO_TAIL_CALL_;                                                \
+    fbleprof_result_;                                                      \
+  })
 #else
 #define FBLEPROF_INLINE_ static
 #define FBLEPROF_WRAPPER
