@@ -375,7 +375,8 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
 
 // The exit hook of a function that has no entry at the hook's frame or below. Either it has no
 // entry at all (entered before the profile began, or when the shadow stack was full), or catch_up
-// made its entry, in the frame of a return address, or the compiler split it and this is its rest.
+// made its entry, in the frame of a return address, or the compiler split it and this is its rest,
+// or the function has made its frame larger (alloca, an array of variable length).
 // `hook_return` is in that rest; 0 if the rest tail-called the hook.
 extern "C" void fbleprof_exit_slow(std::uint64_t callee, std::uint64_t hook_return) {
   const HookState at = FBLEPROF_RETURN_STATE;
@@ -389,11 +390,11 @@ extern "C" void fbleprof_exit_slow(std::uint64_t callee, std::uint64_t hook_retu
   const bool is_rest = hook_return != 0
                            ? thread.session->code_map.function_at(hook_return - 1) != function
                            : shares_frame_with_below(top);
-  const auto is_found_late = [&] {
+  const auto is_in_frame = [&] {
     const StackWalk walk(thread, {at.pc, at.sp, at.fp}, true);
-    return hook_return != 0 && walk.return_slot() == top->frame + FRAME_BIAS;
+    return hook_return != 0 && top->frame + FRAME_BIAS <= walk.return_slot();
   };
-  if (is_rest || is_found_late()) thread.hot->top = top - 1;
+  if (is_rest || is_in_frame()) thread.hot->top = top - 1;
 }
 
 }  // namespace fbleprof::signal_safe

@@ -195,7 +195,11 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at,
     entry = filter_by_address(thread.current->gate, entry, walk.state().sp);
     if (is_gate(entry)) return entry;
     const format::Ref owner = thread.session->code_map.function_at(walk.code_address());
-    if (Entry* own = entry_of_frame(thread, entry, owner, walk)) return own;
+    if (Entry* own = entry_of_frame(thread, entry, owner, walk)) {
+      // That code without a hook is a part of a function depends on what called it, too.
+      if (learned.reads != nullptr && !has_hook(thread, owner)) learned.reads->decide = false;
+      return own;
+    }
     // Older entries may have decided that it has none. The first frame is the callee's.
     if (i > 0 && learned.reads != nullptr && has_hook(thread, owner)) learned.reads->decide = false;
     if (!walk.next()) break;
@@ -256,14 +260,34 @@ void follow_top(ThreadState& thread) {
   thread.hot->limit = stack->limit;
 }
 
-bool switch_stack(ThreadState& thread, std::uint64_t address) {
+namespace {
+
+// The entry of the function that a signal has interrupted whose handler runs on another stack, from
+// where the machine state `at` is.
+Entry* find_interrupted(ThreadState& thread, const MachineState& at) {
+  Entry* top = thread.hot->top;
+  StackWalk walk(thread, at);
+  for (int i = 0; i < kWalkFrames; ++i) {
+    if (!walk.next()) return top;
+    const MachineState& state = walk.state();
+    if (!walk.is_interrupted() || !thread.current->contains(state.sp)) continue;
+    const Entry* gate = thread.current->gate;
+    if (top < gate || is_gate(top)) return top;
+    return find_by_walk(thread, filter_by_address(gate, top, state.sp), state);
+  }
+  return top;
+}
+
+}  // namespace
+
+bool switch_stack(ThreadState& thread, std::uint64_t address, const MachineState& at) {
   if (thread.current->contains(address)) return false;
   Stack* other = thread.current == &thread.main_stack ? &thread.signal_stack : &thread.main_stack;
   if (!other->contains(address) || other->gate == nullptr) return false;
   thread.current->saved_top = thread.hot->top;
   if (other == &thread.signal_stack) {
     // A handler's first function: a child of the function that the signal interrupted.
-    other->base = node_of(thread, thread.hot->top);
+    other->base = node_of(thread, find_interrupted(thread, at));
     other->saved_top = other->gate;
   }
   thread.current = other;
@@ -291,7 +315,7 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
   } else if (same_stack) {
     return top;
   }
-  if (!switch_stack(thread, frame + FRAME_BIAS)) return top;
+  if (!switch_stack(thread, frame + FRAME_BIAS, at)) return top;
   Entry* entry = thread.hot->top;
   while (entry->frame <= frame) --entry;
   return is_gate(entry) ? entry : prove_caller(thread, entry, frame, site, at, learned);

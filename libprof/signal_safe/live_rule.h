@@ -99,8 +99,9 @@ Stack* stack_of_top(const ThreadState& thread);
 // Makes that stack current.
 void follow_top(ThreadState& thread);
 
-// Makes the stack that contains `address` current; true if this changed the current stack.
-bool switch_stack(ThreadState& thread, std::uint64_t address);
+// Makes the stack that contains `address` current; true if this changed the current stack. `at`:
+// the state of a hook there, or one that it returns to.
+bool switch_stack(ThreadState& thread, std::uint64_t address, const MachineState& at);
 
 inline bool is_gate(const Entry* entry) { return is_gate_word(entry->word); }
 

@@ -33,8 +33,8 @@ bool is_as_before(ThreadState& thread, WalkReads& reads) {
 // Whether a walk that reads these words finds that the entry belongs to none of the frames.
 bool is_passed(ThreadState& thread, const WalkReads& reads, const Entry* stale) {
   const std::uint64_t slot = stale->frame + FRAME_BIAS;
-  // The frame that the walk has come to is that of the code before `pc`; 0: the callee's. Its end is
-  // above `end`, where the next return address is.
+  // The frame that the walk has come to is that of the code before `pc`; 0: the callee's. Its end
+  // is above `end`, where the next return address is.
   std::uint64_t end = 0, pc = 0;
   for (std::uint64_t left = reads.returns; left != 0; left &= left - 1) {
     const auto i = static_cast<std::uint32_t>(__builtin_ctzll(left));

@@ -5,8 +5,8 @@
 // function whose entry is on top, or after that function returned. The walk tells, but takes some
 // 300 ns. Where the machine stack holds the same words that decided its way (return addresses, and
 // the registers that frames depend on), and the caller's entry is the same, another walk would lead
-// to the same caller. A return address may differ if it is in the same function, whose frame has the
-// same layout there (a recursion, a call in each branch). Stale entries above the caller's may
+// to the same caller. A return address may differ if it is in the same function, whose frame has
+// the same layout there (a recursion, a call in each branch). Stale entries above the caller's may
 // differ, if none is in a place where a frame's entry would be.
 //
 // A thread's own; used under its BusyGuard.

@@ -37,8 +37,7 @@ bool begins_function(std::uint64_t address) {
 const FrameRule& rule_at(ThreadState& thread, std::uint64_t pc, bool is_return) {
   const std::uint64_t address = pc - (is_return ? 1 : 0);
   const std::uint32_t epoch = thread.session->code_map.epoch();
-  FrameRule& cached =
-      thread.rules.rules[(address * 0x9e3779b97f4a7c15u >> 40) % RuleCache::kRules];
+  FrameRule& cached = thread.rules.rules[(address * 0x9e3779b97f4a7c15u >> 40) % RuleCache::kRules];
   if (cached.pc == address && cached.epoch == epoch) return cached;
   FrameRule fresh = frame_rule_at(address);
   if (fresh.base == FrameRule::Base::kUnknown && is_return && begins_function(pc)) {
@@ -302,7 +301,8 @@ bool StackWalk::next_by_signal_frame() {
 bool StackWalk::read_caller(const FrameRule& r, MachineState* caller) {
   // A frame above its caller would make a loop. An interrupted instruction may have left its frame
   // already (the unwinder's jump to a landing pad).
-  if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) || !read_return(cfa_ - 8, &caller->pc)) {
+  if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) ||
+      !read_return(cfa_ - 8, &caller->pc)) {
     return false;
   }
   caller->sp = cfa_;

@@ -13,6 +13,9 @@ for mode in $hooked; do
   begin "the same call by code without hooks, for another caller, $mode"
   same "$PROGRAMS/callbacks.$mode"
   expected
+  begin "frames that grow, handlers with a stack of their own, $mode"
+  same "$PROGRAMS/sized.$mode"
+  expected
   begin "unhooked callers $mode"
   same "$PROGRAMS/unhooked.$mode" 1500
   expected

@@ -41,6 +41,8 @@ exactly
 export DESCEND_COUNTS=1  # as these functions are counted, too
 same "$PROGRAMS/callbacks.plain"
 expected
+same "$PROGRAMS/sized.plain"
+expected
 unset DESCEND_COUNTS
 
 begin "functions that the unwind table does not list"

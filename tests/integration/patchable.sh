@@ -28,6 +28,8 @@ begin "the same call by libc, for another caller"
 export DESCEND_COUNTS=1  # as these functions are counted, too
 same "$PROGRAMS/callbacks.patchable"
 expected
+same "$PROGRAMS/sized.patchable"
+expected
 unset DESCEND_COUNTS
 
 begin "registers"

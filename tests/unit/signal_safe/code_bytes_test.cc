@@ -162,6 +162,9 @@ TEST(CodeBytes, JumpsIntoOtherCode) {
   EXPECT_TRUE(jumps({0x0f, 0x84, 34, 0, 0, 0}, 16));
   EXPECT_FALSE(jumps({0x0f, 0x84, 34, 0, 0, 0}, 5)) << "cut";
   EXPECT_FALSE(jumps({0x0f, 0x1f, 34, 0, 0, 0}, 16)) << "no jump";
+  EXPECT_TRUE(jumps({0x90, 0xeb, 37}, 3)) << "short, the last instruction";
+  EXPECT_FALSE(jumps({0x90, 0xeb, 38}, 16)) << "short, but not to the beginning";
+  EXPECT_FALSE(jumps({0x90, 0xeb}, 2)) << "cut";
   EXPECT_EQ(arch::target_of_direct(Bytes({0xeb, 0, 0, 0, 0}).data()), 0u);
   const std::uint8_t call[] = {0xe8, 3, 0, 0, 0}, jump[] = {0xe9, 3, 0, 0, 0};
   EXPECT_EQ(arch::target_of_direct(call), reinterpret_cast<std::uint64_t>(call) + 8);

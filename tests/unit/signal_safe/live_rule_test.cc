@@ -83,19 +83,19 @@ TEST_F(LiveRule, TheStackIsChangedOnlyToOneThatIsKnown) {
   static std::uint64_t other[64];
   const auto here = reinterpret_cast<std::uint64_t>(other + 32);
   auto& stack = recording.thread.signal_stack;
-  EXPECT_FALSE(signal_safe::switch_stack(recording.thread, frame_at(5))) << "it is current";
-  EXPECT_FALSE(signal_safe::switch_stack(recording.thread, here)) << "nobody told of it";
+  EXPECT_FALSE(signal_safe::switch_stack(recording.thread, frame_at(5), {})) << "it is current";
+  EXPECT_FALSE(signal_safe::switch_stack(recording.thread, here, {})) << "nobody told of it";
   stack.low = reinterpret_cast<std::uint64_t>(other);
   stack.high = reinterpret_cast<std::uint64_t>(other + 64);
-  EXPECT_FALSE(signal_safe::switch_stack(recording.thread, here)) << "it has no entries";
+  EXPECT_FALSE(signal_safe::switch_stack(recording.thread, here, {})) << "it has no entries";
   entries[0] = {signal_safe::kNoFrame, signal_safe::kGateWord};
   stack.gate = stack.saved_top = entries.data();
   stack.limit = entries.data() + 4;
   const Ref interrupted = signal_safe::node_of(recording.thread, fbleprof_hot.top);
-  EXPECT_TRUE(signal_safe::switch_stack(recording.thread, here));
+  EXPECT_TRUE(signal_safe::switch_stack(recording.thread, here, {}));
   EXPECT_EQ(fbleprof_hot.top, entries.data());
   EXPECT_EQ(stack.base, interrupted);
-  EXPECT_TRUE(signal_safe::switch_stack(recording.thread, frame_at(5)));
+  EXPECT_TRUE(signal_safe::switch_stack(recording.thread, frame_at(5), {}));
   EXPECT_EQ(signal_safe::node_of(recording.thread, fbleprof_hot.top), interrupted);
 }
 

@@ -52,15 +52,22 @@ inline std::uint64_t target_of_direct(const std::uint8_t* at) {
   return at[0] == 0xe8 || at[0] == 0xe9 ? target_of_distance(at + 1) : 0;
 }
 
-// Whether the code at `from` has a long direct jump, conditional or not, into the code at `to`.
-// Looks at every byte as if it began an instruction: a byte inside an instruction looks like such a
-// jump only by chance.
+// Whether the code at `from` has a long direct jump, conditional or not, into the code at `to`, or
+// a short one to its beginning. Looks at every byte as if it began an instruction: a byte inside an
+// instruction looks like such a jump only by chance. (Short ones to other places would be many.)
 inline bool jumps_into(std::uint64_t from, std::uint32_t from_bytes, std::uint64_t to,
                        std::uint32_t to_bytes) {
+  constexpr int kShortJumpBytes = 2;
   const auto* at = reinterpret_cast<const std::uint8_t*>(from);
-  for (const auto* end = at + from_bytes; at + kDirectCallBytes <= end; ++at) {
+  for (const auto* end = at + from_bytes; at + kShortJumpBytes <= end; ++at) {
+    if (at[0] == 0xeb) {
+      const auto distance = static_cast<std::uint64_t>(static_cast<std::int8_t>(at[1]));
+      if (reinterpret_cast<std::uint64_t>(at) + kShortJumpBytes + distance == to) return true;
+    }
+    const auto left = static_cast<std::uint64_t>(end - at);
+    if (left < kDirectCallBytes) continue;
     const bool is_jump = at[0] == 0xe9, is_conditional = at[0] == 0x0f && (at[1] & 0xf0) == 0x80;
-    if (!is_jump && (!is_conditional || at + kDirectCallBytes == end)) continue;
+    if (!is_jump && (!is_conditional || left == kDirectCallBytes)) continue;
     if (target_of_distance(at + (is_jump ? 1 : 2)) - to < to_bytes) return true;
   }
   return false;
