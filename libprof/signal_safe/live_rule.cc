@@ -148,12 +148,28 @@ Entry* entry_of_left_out(const ThreadState& thread, Entry* top, format::Ref owne
   return newest_of_frame;
 }
 
+// `top` may be the entry of another call of `owner`, which this one made and which has ended. The
+// frame's own entry is where the frame returns, unless a hook pushed it later than at the
+// function's first instruction: then there is no such entry.
+Entry* own_entry(const ThreadState& thread, Entry* top, format::Ref owner, const StackWalk& walk) {
+  Entry* entry = top;
+  for (int steps = 0; steps < kProofDepth && !is_gate(entry); ++steps, --entry) {
+    const std::uint64_t slot = entry->frame + FRAME_BIAS;
+    if (slot > walk.return_slot()) break;
+    if (slot == walk.return_slot()) {
+      const Entry* native = native_below(entry);
+      return !is_gate(native) && is_entry_of(thread, native, owner) ? entry : top;
+    }
+  }
+  return top;
+}
+
 }  // namespace
 
 Entry* entry_of_frame(const ThreadState& thread, Entry* top, format::Ref owner,
                       const StackWalk& walk) {
-  if (is_frame_of(thread, top, owner, walk) || is_frame_of_trampoline(thread, top, walk))
-    return top;
+  if (is_frame_of(thread, top, owner, walk)) return own_entry(thread, top, owner, walk);
+  if (is_frame_of_trampoline(thread, top, walk)) return top;
   if (Entry* own = entry_of_left_out(thread, top, owner, walk)) return own;
   // Callees that have ended may have left entries in the frame, above its stack pointer: the frame
   // has arguments of a call at its end.
