@@ -697,6 +697,10 @@ Result<Report> make_report(const Options& options, Progress& progress) {
         "samples fall on the program's own code only: time in the kernel is charged to cpu, and "
         "has few samples or none");
   }
+  if (std::string note = place_of_waits(profile, *profile.find_metric(metric_name));
+      !note.empty()) {
+    remarks.push_back(std::move(note));
+  }
 
   // Filter: what the user selects, excludes and folds.
   transform::Filter filter = options.filter;

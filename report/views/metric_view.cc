@@ -1,6 +1,7 @@
 // --metrics: the profile's metrics, with the names that --metric takes.
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/views/view.h"
 
 namespace fbleprof::report {
@@ -66,6 +67,11 @@ Result<Document> metrics(const Request& request) {
     const std::string amount = quantity(total, metric.unit, request.look.unit);
     table.add({text_cell(metric.name), text_cell(metric.unit), text_cell(name_of(metric.role)),
                shown_as(number_cell(total), amount), flag_cell(&metric == &request.metric())});
+  }
+  for (const profile::Metric& metric : request.profile().metrics()) {
+    if (std::string note = place_of_waits(request.profile(), metric); !note.empty()) {
+      table.notes.push_back(std::move(note));
+    }
   }
   return document;
 }

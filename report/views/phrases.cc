@@ -139,6 +139,31 @@ Error no_such_metric(const profile::Profile& profile, const std::string& wanted)
                std::move(remedy)};
 }
 
+std::string place_of_waits(const profile::Profile& profile, const profile::Metric& metric) {
+  using profile::Role;
+  const std::vector<profile::Process>& processes = profile.processes();
+  const bool is_recorded = std::any_of(processes.begin(), processes.end(),
+                                       [](const auto& process) { return !process.is_imported; });
+  if (metric.role != Role::kWallTime || metric.is_baseline || !is_recorded ||
+      profile.find_metric(Role::kWaitTime) != nullptr) {
+    return {};
+  }
+  // A thread that only computes is off the processor for moments.
+  constexpr std::uint64_t kMoments = 100;
+  std::uint64_t on_processor = 0;
+  for (const Role role : {Role::kCpuTime, Role::kOwnCost}) {
+    if (const profile::Metric* part = profile.find_metric(role)) {
+      on_processor = capped_sum(on_processor, analysis::total(profile, *part));
+    }
+  }
+  const std::uint64_t wall = analysis::total(profile, metric);
+  if (wall <= on_processor || wall - on_processor <= wall / kMoments) return {};
+  return fmt::format(
+      "no waits were recorded: {} charges each to what its thread computed next (fble-prof --waits "
+      "records them)",
+      escape(metric.name));
+}
+
 std::string cost_title(const profile::Metric& metric) {
   if (metric.unit == "ns") return "time";
   return metric.role == profile::Role::kCalls ? "all calls" : metric.name;

@@ -68,6 +68,10 @@ class CallCells {
 // Names the metrics that have values, as remedy.
 Error no_such_metric(const profile::Profile& profile, const std::string& wanted);
 
+// Where the waits of a wall time are charged if they were not recorded themselves; "" if there is
+// nothing to say. One line.
+std::string place_of_waits(const profile::Profile& profile, const profile::Metric& metric);
+
 // The title of a tree's column of costs. Beside it is one of calls, which are the context's own.
 std::string cost_title(const profile::Metric& metric);
 

@@ -6,6 +6,7 @@
 #include "analysis/costs.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/views/run_words.h"
 #include "report/web/command_line.h"
 #include "report/web/html.h"
@@ -233,6 +234,14 @@ std::string live_badge(const Page& page) {
                      html_text(report::end_text(runs.processes()[0])));
 }
 
+std::string waits_note(const Page& page) {
+  const report::Loaded& loaded = page.data.source().loaded;
+  const Metric* metric = loaded.profile.find_metric(page.data.metric().name);
+  const std::string note =
+      metric == nullptr ? std::string() : report::place_of_waits(loaded.profile, *metric);
+  return note.empty() ? note : fmt::format("<p class=note>{}</p>", html_text(note));
+}
+
 }  // namespace
 
 std::string hidden_inputs(const Query& query, std::string_view without) {
@@ -292,7 +301,7 @@ std::string whole_page(const Page& page, const std::string& body) {
     out += fmt::format("<h1{}>{}</h1>", page.query.page == "overview" ? " class=hidden" : "",
                        html_text(title));
   }
-  out += body + "</main>";
+  out += body + waits_note(page) + "</main>";
   out += fmt::format(
       "<footer>fbleprof {} · metric {} in {} · <a href=\"{}\">JSON</a></footer></body></html>\n",
       page.site.version, html_text(report::escape(page.data.metric().name)),

@@ -388,6 +388,32 @@ TEST_F(CommandLine, PatternsOfFilesAreLookedForInEveryOption) {
           {{"--metric", "samples", "$one"}, "samples fall on the program's own code only"}});
 }
 
+// Without records of waits the next sample is charged with them: no function of that tree slept.
+TEST_F(CommandLine, WallTimeWithoutWaitsSaysWhereWaitsAre) {
+  constexpr std::string_view kNote =
+      "no waits were recorded: wall charges each to what its thread computed next "
+      "(fble-prof --waits records them)";
+  expect({{{"--metric", "wall", "--self", "$one"}, kNote},
+          {{"--metric", "wall", "$one"}, kNote},
+          {{"--metric", "wall", "--export", "folded", "$one"}, kNote},
+          {{"--metrics", "$one"}, kNote}});
+  EXPECT_FALSE(test::holds(text({"--self", "$one"}), "no waits"));
+
+  FileBuilder waits = simple(), computes;
+  waits.metric("wait", "ns", format::Role::kWaitTime, format::MetricPlace::kValues,
+               test::kFirstFreeWord);
+  waits.value("main work", test::kFirstFreeWord) = 1900;
+  waits.write(path("waits"));
+  computes.charge("main work", {.cpu_ns = 3000, .wall_ns = 3010, .samples = 3});
+  computes.write(path("computes"));
+  write("folded", "main;work 3\n");
+  for (const char* file : {"$waits", "$computes"}) {
+    EXPECT_FALSE(test::holds(text({"--metric", "wall", "--self", file}), "no waits")) << file;
+    EXPECT_FALSE(test::holds(text({"--metrics", file}), "no waits")) << file;
+  }
+  EXPECT_FALSE(test::holds(text({"--metrics", "$folded"}), "no waits"));
+}
+
 TEST_F(CommandLine, PackWritesACopyAndTrimCuts) {
   FileBuilder live = simple();
   const auto module = live.module("/no/such/library", 0x1000, 0x9000, 0);

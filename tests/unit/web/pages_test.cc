@@ -262,6 +262,18 @@ TEST_F(Pages, EachMetricHasItsCard) {
   }
 }
 
+TEST_F(Pages, WallTimeWithoutWaitsSaysWhereWaitsAre) {
+  EXPECT_FALSE(holds(page("/tree?metric=wall"), "no waits were recorded"));
+  FileBuilder file;
+  file.charge("main work", {.cpu_ns = 3000, .wall_ns = 9000});
+  file.write(path("without"));
+  app_ = serve(path("without"), {});
+  for (const char* target : {"/tree?metric=wall", "/flame?metric=wall", "/self?metric=wall"}) {
+    EXPECT_TRUE(holds(page(target), "no waits were recorded: wall charges each")) << target;
+  }
+  EXPECT_FALSE(holds(page("/tree"), "no waits were recorded"));
+}
+
 TEST_F(Pages, CommandsLeadBackOrSayWhyNot) {
   EXPECT_EQ(ask("/control/stop/self?sort=name", "POST").status, 303);
   EXPECT_EQ(ask("/control/dance", "POST").status, 409);
