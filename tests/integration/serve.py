@@ -148,7 +148,8 @@ check("an export", (status, "main;parse;lex 40" in body), (200, True))
 for path, wanted in (("/nothing", 404), ("/self?n=0", 400), ("/%zz", 400), ("/export/nothing", 404),
                      ("/assets/../serve.cc", 404), ("/assets/nothing", 404), ("/block/nothing", 200),
                      ("/self?base=/etc/passwd", 404), ("/self?metric=nothing", 400), ("/raw", 404),
-                     ("/source/lex", 200), ("/tree?at=12345", 200), ("/self?keep=((", 400)):
+                     ("/source/lex", 200), ("/tree?at=12345", 200), ("/self?keep=((", 400),
+                     ("//etc/passwd", 404)):
     check(path, server.ask(path)[0], wanted)
 check("a forwarded port", server.ask("/self", {"Host": "localhost:9"})[0], 200)
 check("another host", server.ask("/self", {"Host": f"evil.example:{server.port}"})[0], 421)

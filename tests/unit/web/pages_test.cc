@@ -284,6 +284,9 @@ TEST_F(Pages, CommandsLeadBackOrSayWhyNot) {
   EXPECT_EQ(ask("/export/folded?from=nothing").status, 400);
   EXPECT_EQ(ask("/assets/page.css").type, "text/css; charset=utf-8");
   EXPECT_EQ(ask("/assets/nothing.js").status, 404);
+  EXPECT_EQ(ask("//etc/passwd").status, 404);
+  EXPECT_EQ(ask("//").status, 404);
+  EXPECT_EQ(ask("/").status, 200);
 }
 
 TEST_F(Pages, LinksToMoreRowsStayBelowTheLimit) {
