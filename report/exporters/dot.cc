@@ -21,6 +21,8 @@ using namespace profile;
 namespace {
 
 constexpr std::size_t kNameColumns = 60;
+// Graphviz reads no string of more than 16384 bytes: four of a character, or two of a quoted one.
+constexpr std::size_t kMostCharacters = 4000, kMostOfCaption = 1000;
 constexpr double kWidestLine = 5;  // points
 
 std::string quoted(std::string_view text) {
@@ -93,7 +95,8 @@ class DotWriter {
 
   std::string head(std::size_t hidden, std::size_t hidden_pairs) const {
     std::string caption =
-        fmt::format("{}\n{} {} in all ({})", command_line(profile_), escape(input_.metric.name),
+        fmt::format("{}\n{} {} in all ({})", cut(command_line(profile_), kMostOfCaption),
+                    cut(escape(input_.metric.name), kMostOfCaption),
                     quantity(kept_, input_.metric.unit), kept_);
     if (kept_ != input_.total) {
       caption += fmt::format(", kept of {}", quantity(input_.total, input_.metric.unit));
@@ -131,7 +134,8 @@ class DotWriter {
     label += "\\ntotal " + figure(row.dominated, row.dominated_is_bound) + "\\nself " +
              figure(row.self, false) + "\"";
     return fmt::format("  n{} [label={} tooltip={} fillcolor=\"{}\"]\n", row.function.index(),
-                       label, quoted(full), heat_colour(share(row.dominated)));
+                       label, quoted(cut(full, kMostCharacters)),
+                       heat_colour(share(row.dominated)));
   }
 
   std::string edge(const analysis::PairRow& pair) const {

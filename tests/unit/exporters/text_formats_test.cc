@@ -123,6 +123,29 @@ TEST(Dot, HidesSmallNodesAndReportsThem) {
   EXPECT_TRUE(holds(out, "1 function and 1 call below 0.5% are hidden")) << out;
 }
 
+// Graphviz reads no string of more than 16384 bytes.
+TEST(Dot, LongNamesAreCut) {
+  std::string quotes;
+  for (int i = 0; i < 20'000; ++i) quotes += "\"\xf0\x9f\x90\x8c"[i % 5];
+  for (const std::string& name : {std::string(20'000, 'f'), quotes}) {
+    const std::string out = export_of("dot", name + " = 100000\n");
+    std::size_t longest = 0, begin = 0;
+    bool is_inside = false;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (is_inside && out[i] == '\\') {
+        ++i;
+      } else if (out[i] == '"') {
+        if (is_inside) longest = std::max(longest, i - begin);
+        is_inside = !is_inside;
+        begin = i;
+      }
+    }
+    EXPECT_LT(longest, 16384u);
+    EXPECT_GT(longest, 2000u);  // the tooltip still says more than the label
+    EXPECT_NE(out.find("…\" fillcolor"), std::string::npos);
+  }
+}
+
 TEST(Graphml, EveryEdgeJoinsExistingNodes) {
   const std::string out = export_of("graphml", "a<b> = 1\na<b> c = 5\na<b> c -> 3\n");
   EXPECT_TRUE(holds(out, "<data key=\"name\">a&lt;b&gt;</data>")) << out;
