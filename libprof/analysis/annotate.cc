@@ -137,7 +137,8 @@ Annotation Annotator::annotate(const CodeRange& range,
   std::sort(contexts.begin(), contexts.end());
   std::sort(samples.begin(), samples.end());
 
-  std::uint32_t until = 0;
+  std::uint32_t until = 0, covered_until = 0;
+  std::uint64_t of_contexts = 0, covered = 0;
   auto context = contexts.begin();
   const auto pass_contexts = [&](std::uint32_t end) {
     for (; context != contexts.end() && *context < end; ++context) {
@@ -148,11 +149,16 @@ Annotation Annotator::annotate(const CodeRange& range,
       if (n < until) continue;
       until = nodes.subtree_end[n];
       result.total += costs_.inclusive()[n];
+      of_contexts += costs_.inclusive()[n];
     }
   };
   for (const Charge& charge : result.charges) {
-    if (charge.own == 0) continue;
     pass_contexts(charge.node + 1);
+    if (charge.node < until && charge.node >= covered_until) {
+      covered_until = charge.end;
+      covered += charge.total;
+    }
+    if (charge.own == 0) continue;
     const NodeId parent = nodes.parent[charge.node];
     const bool is_own = parent && std::binary_search(functions.begin(), functions.end(),
                                                      nodes.function[parent.index()]);
@@ -161,6 +167,8 @@ Annotation Annotator::annotate(const CodeRange& range,
     if (charge.node >= until) result.total += charge.own;
   }
   pass_contexts(static_cast<std::uint32_t>(nodes.count()));
+  // Of a maximum, parts may add up to more.
+  result.elsewhere = of_contexts - std::min(covered, of_contexts);
 
   std::map<std::tuple<ModuleId, StringId, std::uint64_t>, Annotation::Outside> outside;
   for (const std::uint32_t i : samples) {

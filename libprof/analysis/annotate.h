@@ -62,13 +62,18 @@ struct Annotation {
     std::uint64_t begin = 0;  // of a function without a name: its first byte, if known
   };
   std::vector<Outside> outside;
+  // Of total: of no charge in the range. Self cost outside of it, and what code without hooks
+  // called: its return address is not the function's.
+  std::uint64_t elsewhere = 0;
 
-  // The tables' name for the function's self cost.
-  std::uint64_t self() const {
-    std::uint64_t sum = in_code - of_callers + without_address;
+  // Self cost outside of the range.
+  std::uint64_t outside_or_unknown() const {
+    std::uint64_t sum = without_address;
     for (const Outside& other : outside) sum += other.cost;
     return sum;
   }
+  // The tables' name for the function's self cost.
+  std::uint64_t self() const { return in_code - of_callers + outside_or_unknown(); }
 };
 
 // Annotates ranges of a profile's code. The profile is walked once, not once for each range.

@@ -199,6 +199,13 @@ class Text {
                        source_line(one_, other.place.file, other.place.line)));
       inlined_below(row);
     }
+    elsewhere_line();
+  }
+
+  void elsewhere_line() {
+    const Figures cost = figures_elsewhere(one_);
+    const std::string words = words_elsewhere(cost.total, one_.costs.without_address);
+    if (!words.empty()) line(cost, "", Ink::kDim, words);
   }
 
   static Figures figures(const LineRow& row) { return {row.total, row.cost}; }
@@ -238,6 +245,7 @@ class Text {
       line(costs[i], fmt::format("{:>8x}: ", one_.code[i].address), Ink::kPlain, code_text(i));
     }
     gap(hidden, "instruction");
+    elsewhere_line();
   }
 
   void place_line(const PlaceChain& chain) {
@@ -276,6 +284,20 @@ Figures figures_of(const Annotated& one, const symbolize::Instruction& at, std::
     sum.self += measured[next].cost;
   }
   return sum;
+}
+
+// Where the function calls itself, the self cost of inner calls is below a line, too.
+Figures figures_elsewhere(const Annotated& one) {
+  const std::uint64_t self = one.costs.outside_or_unknown();
+  return {std::max(one.costs.elsewhere, self), self};
+}
+
+std::string words_elsewhere(std::uint64_t total, std::uint64_t without_address) {
+  const bool is_known = total > without_address, is_unknown = without_address != 0;
+  if (!is_known && !is_unknown) return {};
+  return fmt::format("({}{}{})",
+                     is_known ? "code without hooks that it called, and what that called" : "",
+                     is_known && is_unknown ? "; " : "", is_unknown ? "no known address" : "");
 }
 
 std::string annotated_text(const Request& request, const Look& look, const Annotated& one,

@@ -69,6 +69,22 @@ Table instruction_table(const Annotated& one) {
   return table;
 }
 
+// CSV has nothing but these rows: one more has what they lack.
+Table flat_table(const Annotated& one, AnnotateBy by) {
+  Table rows = by == AnnotateBy::kInstructions ? instruction_table(one) : line_table(one);
+  const auto [total, self] = figures_elsewhere(one);
+  const std::string words = words_elsewhere(total, one.costs.without_address);
+  if (words.empty()) return rows;
+  if (by == AnnotateBy::kInstructions) {
+    rows.add({number_cell(0), number_cell(self), number_cell(total), text_cell(one.name),
+              text_cell(""), number_cell(0), text_cell(""), text_cell(words), text_cell("")});
+  } else {
+    rows.add({number_cell(0), text_cell(one.name), text_cell(""), number_cell(0), number_cell(self),
+              number_cell(self), number_cell(total), text_cell(words)});
+  }
+  return rows;
+}
+
 // Self time in code without hooks below the function.
 Table outside_table(const Profile& profile, const Annotated& one) {
   Table table;
@@ -99,7 +115,8 @@ Section section_of(const Profile& profile, const Annotated& one, AnnotateBy by) 
                     {"self", number_cell(one.costs.self())},
                     {"in_code", number_cell(one.costs.in_code)},
                     {"of_callers", number_cell(one.costs.of_callers)},
-                    {"without_address", number_cell(one.costs.without_address)}};
+                    {"without_address", number_cell(one.costs.without_address)},
+                    {"elsewhere", number_cell(figures_elsewhere(one).total)}};
   section.tables = {outside_table(profile, one)};
   if (by != AnnotateBy::kInstructions) section.tables.push_back(line_table(one));
   if (by != AnnotateBy::kSource) section.tables.push_back(instruction_table(one));
@@ -130,7 +147,7 @@ Result<Document> annotate(const Request& request) {
   document.parts_key = "functions";
   for (const Annotated& one : found->functions) {
     document.parts.push_back(section_of(request.profile(), one, by));
-    Table rows = by == AnnotateBy::kInstructions ? instruction_table(one) : line_table(one);
+    Table rows = flat_table(one, by);
     if (!document.flat) {
       document.flat = std::move(rows);
     } else {
@@ -173,6 +190,8 @@ const Register kAnnotate({
         "Inlined functions are shown below the line of their call. A NAME that was inlined is\n"
         "also shown by line.\n"
         "Percentages refer to the function's total.\n"
+        "A last row has what no line has: the cost of code without hooks that the function\n"
+        "called, and of what that called (qsort\\[aq]s comparisons).\n"
         "A note names each source file that is missing.\n"
         "The profile must be recorded with fble-prof \\-\\-leaves. With\n"
         "\\-\\-callsites as well, calls of one function from several lines are separate.\n"

@@ -6,6 +6,7 @@
 
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/annotate_text.h"
 #include "report/web/bodies.h"
 #include "report/web/document_html.h"
 #include "report/web/html.h"
@@ -39,7 +40,9 @@ std::uint64_t number(const Table& table, const std::vector<Cell>& row, std::stri
 }
 
 // Keeps leading blanks: the text is code.
-std::string lines_html(const Page& page, const Table& table, std::uint64_t whole) {
+// `elsewhere`: what no line has, and what that is; "" = nothing.
+std::string lines_html(const Page& page, const Table& table, std::uint64_t whole,
+                       report::Figures elsewhere, const std::string& no_line) {
   std::string out =
       "<h2>Source</h2><div class=scroll><table class=\"data code\"><thead><tr><th scope=col "
       "class=num>%<th scope=col class=num>total<th scope=col class=num>self<th scope=col "
@@ -64,6 +67,14 @@ std::string lines_html(const Page& page, const Table& table, std::uint64_t whole
         total == 0 ? "" : report::percent(total, whole), total == 0 ? "" : page.amount(total),
         self == 0 ? "" : page.amount(self), html_text(file), line == 0 ? "" : std::to_string(line),
         html_text(code));
+  }
+  if (!no_line.empty()) {
+    out += fmt::format(
+        "<tr><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=num><td "
+        "class=source>{}</tr>",
+        bar(report::percent_of(elsewhere.total, whole)), report::percent(elsewhere.total, whole),
+        page.amount(elsewhere.total), elsewhere.self == 0 ? "" : page.amount(elsewhere.self),
+        html_text(no_line));
   }
   return out + "</tbody></table></div>";
 }
@@ -125,6 +136,10 @@ std::string source_body(const Page& page) {
     const std::uint64_t in_code = number(fields, row, "in_code");
     const std::uint64_t total = number(fields, row, "total");
     const std::uint64_t self = number(fields, row, "self");
+    const report::Figures elsewhere{number(fields, row, "elsewhere"),
+                                    self + number(fields, row, "of_callers") - in_code};
+    const std::string no_line =
+        report::words_elsewhere(elsewhere.total, number(fields, row, "without_address"));
     out += fmt::format("<section><h1 class=fn-title>{}</h1><p class=where>{}{}{}</p>",
                        html_name(text(fields, row, "name")), html_text(text(fields, row, "module")),
                        text(fields, row, "file").empty() ? "" : " · ",
@@ -141,7 +156,7 @@ std::string source_body(const Page& page) {
     for (const Table& table : part.tables) {
       if (table.size() == 0) continue;
       if (table.key == "lines") {
-        out += lines_html(page, table, total);
+        out += lines_html(page, table, total, elsewhere, no_line);
       } else if (table.key == "instructions") {
         out += instructions_html(page, table, total);
       } else {

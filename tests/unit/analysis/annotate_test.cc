@@ -89,6 +89,33 @@ TEST_F(AnnotateTest, ACallIsChargedToItsLine) {
   EXPECT_EQ(costs.self(), 44u);
 }
 
+// qsort calls back: the call comes from no line of f.
+TEST_F(AnnotateTest, WhatNoLineHasAddsUpToTheTotal) {
+  const NodeId root(0), f = builder_.child(root, f_);
+  const NodeId back = builder_.child(f, native("back", 500));
+  builder_.charge(back, cpu_, 50);
+  builder_.add_edge(f, back, EdgeKind::kTree, 3, 0, builder_.site(library_, 95));
+  // What a block of f's own costs in f's code is on its lines.
+  const NodeId block = builder_.child(f, builder_.named_function("block"));
+  builder_.charge(builder_.child(block, leaf(program_, "f", 150)), cpu_, 9);
+  builder_.charge(builder_.child(block, leaf(library_, "memcpy", 40)), cpu_, 3);
+  const Annotation costs = result();
+  EXPECT_EQ(costs.total, 44u + 50u + 9u + 3u + 5u);
+  EXPECT_EQ(costs.elsewhere, 7u + 7u + 50u + 3u);
+  EXPECT_EQ(costs.outside_or_unknown(), 14u);
+  std::uint64_t lines = 0;
+  for (const InstructionCost& at : costs.instructions) lines += at.total;
+  EXPECT_EQ(lines + costs.elsewhere, costs.total);
+}
+
+TEST_F(AnnotateTest, WhatALineCallsIsNotElsewhere) {
+  const NodeId root(0), f = builder_.child(root, f_), h = builder_.child(f, native("h", 500));
+  builder_.charge(h, cpu_, 50);
+  builder_.charge(builder_.child(h, f_), cpu_, 11);
+  builder_.add_edge(f, h, EdgeKind::kTree, 3, 0, builder_.site(program_, 131));
+  EXPECT_EQ(result().elsewhere, 14u);
+}
+
 TEST_F(AnnotateTest, PartsAddUpToTheSelfCost) {
   const Annotation costs = result();
   EXPECT_EQ(costs.without_address, 7u);

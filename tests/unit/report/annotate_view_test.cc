@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "report/cli/report.h"
 #include "report/web/app.h"
@@ -147,6 +148,33 @@ TEST_F(AnnotateView, LinesAndInstructionsHaveTheirCosts) {
   }
 }
 
+// The last row has what no line has, so that rows add up to the total.
+TEST_F(AnnotateView, WhatNoLineHasIsARow) {
+  write_profile(true);
+  std::uint64_t whole = 30 + 500 + 77;
+  for (std::uint64_t at = 0; at < range_of("work").size; at += 2) whole += 100 + at;
+  for (std::uint64_t at = 0; at < 6; ++at) whole += 200 + at;
+  const std::string words = "(code without hooks that it called, and what that called; no known ";
+  for (const bool are_lines : {true, false}) {
+    const char* by = are_lines ? "--source" : "--asm";
+    EXPECT_TRUE(holds(text({"--annotate", "work", by, "--width", "0"}), words)) << by;
+    std::istringstream rows(text({"--annotate", "work", by, "--format", "csv"}));
+    std::uint64_t total = 0;
+    std::string row, last;
+    for (std::getline(rows, row); std::getline(rows, row); last = row) {
+      std::vector<std::string> cells;  // no name or path has a comma
+      std::istringstream line(row);
+      for (std::string cell; std::getline(line, cell, ',');) cells.push_back(cell);
+      const bool is_inlined = are_lines && cells.at(0) != "0";
+      if (!is_inlined) total += std::stoull(cells.at(are_lines ? 6 : 2));
+    }
+    EXPECT_TRUE(holds(last, words)) << by;
+    EXPECT_EQ(total, whole) << by;
+  }
+  EXPECT_TRUE(holds(text({"--annotate", "work", "--format", "json"}), "\"elsewhere\":"));
+  EXPECT_FALSE(holds(text({"--annotate", "leaf", "--width", "0"}), "code without hooks"));
+}
+
 // The code around an inlined function has its own name, whatever a sampled address is called.
 TEST_F(AnnotateView, AnInlinedFunctionIsShownByLineAndWithTheFunctionAroundIt) {
   write_profile(true);
@@ -204,6 +232,7 @@ TEST_F(AnnotateView, ThePageHasSourceAndInstructions) {
                            "&lt;leaf@plt&gt;", "changed since the profile"}) {
     EXPECT_TRUE(holds(work, part));
   }
+  EXPECT_TRUE(holds(work, "<td class=source>(code without hooks that it called, and what"));
   EXPECT_TRUE(holds(page("/source/twice"), "inlined into work"));
   write_profile(false);
   EXPECT_TRUE(holds(page("/source/work"), "--leaves"));
