@@ -710,6 +710,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   }
   auto filtered = transform::filter(profile, filter);
   if (!filtered) return filtered.error();
+  Profile unfiltered;  // kept only where a name may be in it
+  if (!filter.empty() && !options.value.empty()) unfiltered = std::move(profile);
   profile = std::move(filtered->profile);
 
   // Analyse and show: the view computes what it needs from the profile.
@@ -731,6 +733,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   request.kept_is_bound = filtered->is_bound;
   request.look = options.look;
   request.value = options.value;
+  if (!filter.empty()) request.unfiltered = &unfiltered;
   request.options = options.view_options;
   request.normalize = options.normalize;
   request.code = &code;

@@ -205,19 +205,38 @@ std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::st
   return rows;
 }
 
+namespace {
+
+bool stands_in(const profile::Profile& profile, const std::vector<std::uint8_t>& matches) {
+  const auto& stands = profile.nodes().function;
+  return std::any_of(stands.begin(), stands.end(),
+                     [&](profile::FunctionId f) { return matches[f.index()] != 0; });
+}
+
+}  // namespace
+
+Error names_nothing(const Request& request, const std::string& option, const std::string& pattern,
+                    std::string remedy) {
+  if (request.unfiltered != nullptr) {
+    const auto matches = transform::match(*request.unfiltered, pattern);
+    if (matches && stands_in(*request.unfiltered, *matches)) {
+      return Error{"", std::nullopt,
+                   fmt::format("{}\"{}\" is on no path that is kept", option, escape(pattern)),
+                   "--select, --exclude, --keep and --fold leave it out"};
+    }
+  }
+  return Error{"", std::nullopt,
+               fmt::format("{}\"{}\" names no function of this profile", option, escape(pattern)),
+               transform::likely_meant(request.profile(), pattern, std::move(remedy))};
+}
+
 Result<std::vector<std::uint8_t>> named_functions(const Request& request,
                                                   const std::string& pattern) {
   auto matches = transform::match(request.profile(), pattern);
   if (!matches) return matches.error();
-  const auto& stands = request.profile().nodes().function;
-  if (std::any_of(stands.begin(), stands.end(),
-                  [&](profile::FunctionId f) { return (*matches)[f.index()] != 0; })) {
-    return matches;
-  }
-  return Error{"", std::nullopt,
-               fmt::format("\"{}\" names no function of this profile", escape(pattern)),
-               transform::likely_meant(request.profile(), pattern,
-                                       "see --self for the names; globs and re:... work, too")};
+  if (stands_in(request.profile(), *matches)) return matches;
+  return names_nothing(request, "", pattern,
+                       "see --self for the names; globs and re:... work, too");
 }
 
 }  // namespace fbleprof::report

@@ -11,7 +11,6 @@
 #include "report/views/view.h"
 #include "report/views/ways.h"
 #include "transform/matcher.h"
-#include "transform/suggest.h"
 
 namespace fbleprof::report {
 
@@ -137,10 +136,8 @@ Result<std::vector<std::vector<std::uint8_t>>> match_all(const Request& request,
       any |= (*found)[function.index()] != 0;
     }
     if (!any) {
-      return Error{"", std::nullopt,
-                   fmt::format("--path: \"{}\" names no function of this profile", escape(pattern)),
-                   transform::likely_meant(request.profile(), pattern,
-                                           "see --self for the names; separate them by commas")};
+      return names_nothing(request, "--path: ", pattern,
+                           "see --self for the names; separate them by commas");
     }
     matches.push_back(std::move(*found));
   }

@@ -43,6 +43,8 @@ struct Request {
   std::vector<std::string> options;  // options of the view's own that were given
   bool normalize = false;            // of comparisons: the baseline is scaled to the new total
   const symbolize::Code* code = nullptr;
+  // The same tree before a filter; null: there was none, or names do not matter.
+  const profile::Profile* unfiltered = nullptr;
   // The runs as recorded, process by process and thread by thread, without contexts (see
   // transform/outline.h), and the warnings about them.
   const profile::Profile& runs;

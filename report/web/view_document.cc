@@ -40,6 +40,7 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
   request->look.all = query.all;
   if (query.min_percent >= 0) request->look.min_percent = query.min_percent;
   request->value = value;
+  if (!query.lists.empty()) request->unfiltered = &data.source().loaded.profile;
   request->options = query.options;
   request->normalize = query.normalize;
   request->code = code.get();

@@ -388,6 +388,26 @@ TEST_F(CommandLine, PatternsOfFilesAreLookedForInEveryOption) {
           {{"--metric", "samples", "$one"}, "samples fall on the program's own code only"}});
 }
 
+TEST_F(CommandLine, NamesOnNoPathThatIsKeptAreNotTakenForMistakes) {
+  FileBuilder file = simple();
+  file.charge("start thread", {.cpu_ns = 500});
+  file.write(path("threads"));
+  constexpr std::string_view kLeftOut =
+      "is on no path that is kept: --select, --exclude, --keep and --fold leave it out";
+  expect({
+      {{"--block", "thr*", "--select", "main", "$threads"}, kLeftOut},
+      {{"--block", "thread", "--keep", "main", "$threads"}, kLeftOut},
+      {{"--block", "thread", "--exclude", "start", "$threads"}, kLeftOut},
+      {{"--block", "thread", "--fold", "thread", "$threads"}, kLeftOut},
+      {{"--annotate", "thread", "--select", "main", "$threads"}, kLeftOut},
+      {{"--call-sites=thread", "--select", "main", "$threads"}, kLeftOut},
+      {{"--path", "start,thread", "--select", "main", "$threads"},
+       "--path: \"start\" is on no path"},
+      {{"--block", "thraed", "--select", "start", "$threads"}, "did you mean \"thread\"?"},
+      {{"--block", "thraed", "--select", "main", "$threads"}, "names no function"},
+  });
+}
+
 // Without records of waits the next sample is charged with them: no function of that tree slept.
 TEST_F(CommandLine, WallTimeWithoutWaitsSaysWhereWaitsAre) {
   constexpr std::string_view kNote =
