@@ -13,6 +13,7 @@
 #include <set>
 #include <system_error>
 
+#include "analysis/call_sites.h"
 #include "analysis/costs.h"
 #include "analysis/default_metric.h"
 #include "analysis/sampled.h"
@@ -461,6 +462,22 @@ std::string other_profiles_of(const Options& options, std::size_t shown) {
       counted(all - shown, "profile"), file);
 }
 
+// The option that asks in vain for what is known of sampled addresses only; "" = none does.
+std::string missing_addresses(const Profile& profile, const Options& options) {
+  const auto& kinds = profile.functions().kind;
+  const auto& stands = profile.nodes().function;
+  if ((!options.leaves && !options.inlines) ||
+      std::any_of(stands.begin(), stands.end(), [&](profile::FunctionId f) {
+        return kinds[f.index()] == profile::FunctionKind::kInstruction;
+      })) {
+    return {};
+  }
+  // Inlined functions are also known around calls.
+  if (!options.leaves && analysis::has_call_sites(profile)) return {};
+  return fmt::format("{}: no sampled addresses were recorded (fble-prof --leaves records them)",
+                     options.leaves ? "--leaves" : "--inlines");
+}
+
 // A sum of runs that have nothing to do with each other looks like one run.
 std::string several_runs_in(const Options& options) {
   if (options.directory.empty() || options.look.format != Format::kText) return {};
@@ -595,6 +612,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     remarks.push_back(notes[0] + (notes.size() > 1 ? " (--summary shows all such notes)" : ""));
   }
   if (std::string note = filter_that_kept_nothing(profile); !note.empty()) {
+    remarks.push_back(std::move(note));
+  }
+  if (std::string note = missing_addresses(profile, options); !note.empty()) {
     remarks.push_back(std::move(note));
   }
 

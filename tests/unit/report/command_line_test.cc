@@ -408,6 +408,23 @@ TEST_F(CommandLine, NamesOnNoPathThatIsKeptAreNotTakenForMistakes) {
   });
 }
 
+TEST_F(CommandLine, AddressesThatWereNotRecordedAreMissed) {
+  constexpr std::string_view kNone = "no sampled addresses were recorded";
+  FileBuilder leaves = simple();
+  const auto module = leaves.module("/no/such/library", 0x1000, 0x9000, 0);
+  leaves.native("at", 0x1234, 0, module, format::FunctionKind::kInstruction);
+  leaves.charge("main work at", {.cpu_ns = 70});
+  leaves.write(path("leaves"));
+  expect({{{"--self", "--leaves", "$one"}, "--leaves: no sampled addresses were recorded"},
+          {{"--inlines", "$one"}, "--inlines: no sampled addresses were recorded"},
+          {{"--leaves", "--select", "other", "$leaves", "$two"}, "other"}});
+  for (const char* option : {"--leaves", "--inlines"}) {
+    EXPECT_FALSE(test::holds(text({option, "$leaves"}), kNone)) << option;
+    EXPECT_FALSE(test::holds(text({option, "--select", "other", "$leaves", "$two"}), kNone));
+  }
+  EXPECT_FALSE(test::holds(text({"--self", "$one"}), kNone));
+}
+
 // Without records of waits the next sample is charged with them: no function of that tree slept.
 TEST_F(CommandLine, WallTimeWithoutWaitsSaysWhereWaitsAre) {
   constexpr std::string_view kNote =
