@@ -478,6 +478,25 @@ std::string missing_addresses(const Profile& profile, const Options& options) {
                      options.leaves ? "--leaves" : "--inlines");
 }
 
+// Runs that are named with blanks beside a mean: their sum is compared with it.
+std::string runs_beside_mean(const Profile& runs, const Options& options) {
+  const std::vector<std::string>& files = options.files;
+  if (!options.are_base_runs || options.are_runs || !options.directory.empty() ||
+      files.size() != options.baselines.size() || profile::count_runs(files) != files.size()) {
+    return {};
+  }
+  const auto& processes = runs.processes();
+  const bool is_one_program =
+      std::all_of(processes.begin(), processes.end(), [&](const profile::Process& process) {
+        return process.executable == processes[0].executable && !process.is_imported;
+      });
+  if (!is_one_program) return {};
+  return fmt::format(
+      "the profiles are summed beside a mean of {} runs: commas between them make it a mean, too: "
+      "{}",
+      options.baselines.size(), fmt::join(files, ","));
+}
+
 // A sum of runs that have nothing to do with each other looks like one run.
 std::string several_runs_in(const Options& options) {
   if (options.directory.empty() || options.look.format != Format::kText) return {};
@@ -515,6 +534,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   for (const std::string& about_files :
        {other_profiles_of(options, files.size()), several_runs_in(options)}) {
     if (!about_files.empty()) skipped.push_back(about_files);
+  }
+  if (std::string hint = runs_beside_mean(profile, options); !hint.empty()) {
+    skipped.push_back(std::move(hint));
   }
   // The profile to compare with, or to take times from.
   const bool may_take_own = may_take_own_times(options) && found.plain_runs.any;

@@ -425,6 +425,28 @@ TEST_F(CommandLine, AddressesThatWereNotRecordedAreMissed) {
   EXPECT_FALSE(test::holds(text({"--self", "$one"}), kNone));
 }
 
+TEST_F(CommandLine, SeveralRunsBesideAMeanAreASum) {
+  write("folded", "main;work 3\n");
+  const auto run = [&](const char* name, std::uint64_t start) {
+    FileBuilder file = simple();
+    file.header().start_realtime_ns = start * 1'000'000'000'000;
+    file.header().pid += static_cast<std::uint32_t>(start);
+    file.write(path(name));
+  };
+  run("a", 1);
+  run("b", 2);
+  run("c", 3);
+  run("d", 4);
+  expect({{{"--diff", "$a,$b", "$c", "$d"},
+           "the profiles are summed beside a mean of 2 runs: commas between them make it a mean, "
+           "too: $c,$d"}});
+  for (const Words& arguments :
+       {Words{"--diff", "$a,$b", "$c,$d"}, Words{"--diff", "$a,$b", "$c"},
+        Words{"--diff", "$a", "$c", "$d"}, Words{"--diff", "$a,$b", "$c", "$folded"}}) {
+    EXPECT_FALSE(test::holds(text(arguments), "commas between them"));
+  }
+}
+
 // Without records of waits the next sample is charged with them: no function of that tree slept.
 TEST_F(CommandLine, WallTimeWithoutWaitsSaysWhereWaitsAre) {
   constexpr std::string_view kNote =
