@@ -55,7 +55,8 @@ function(fbleprof_instrument)
 endfunction()
 
 # fbleprof_count_blocks(TARGET...): makes each basic block of the targets a tick of virtual time
-# (fble-prof --clock ticks): the same on every run.
+# (fble-prof --clock ticks): the same on every run. It adds no hooks: with those of
+# fbleprof_instrument(TARGET...) no stack is walked for a block, which takes 20 ns then, not some 500.
 function(fbleprof_count_blocks)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE
