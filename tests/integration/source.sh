@@ -68,6 +68,37 @@ check "which is most of the caller's ($second of $whole)" "$((second * 100))" -g
 has_text 'inlined into caller' "$dir/text" || fail "it does not say where it was inlined"
 has_text "$(line_of 'inlined site' | head -n 1) .*work(n)" "$dir/text" || fail "its lines are not shown"
 
+begin "what is called back by code without hooks"
+settings=(FBLEPROF_LEAVES=1)
+cat >"$dir/back.c" <<'C'
+#include <stdlib.h>
+#define OWN __attribute__((noinline))
+static volatile unsigned sink;
+OWN int compare(const void* a, const void* b) {
+  for (unsigned i = 0; i < 100; i++) sink += i;
+  return *(const int*)a - *(const int*)b;
+}
+OWN void sorts(int* values, int count) {
+  qsort(values, count, sizeof *values, compare);
+  sink++;
+}
+int main(void) {
+  static int values[40000];
+  for (int i = 0; i < 40000; i++) values[i] = (int)(i * 1664525u >> 8);
+  sorts(values, 40000);
+}
+C
+gcc -O1 -g -pg -mfentry "$dir/back.c" -o "$dir/back" || fail "cannot build back.c"
+profiled "$dir/back"
+whole=$("$REPORT" --dominated --format csv "$profile" | awk -F, '$1 == "sorts" { print $3 }')
+for by in source asm; do
+  column=$([ "$by" = asm ] && echo 3 || echo 7)
+  sum=$(annotated sorts "--$by" | awk -F, -v c="$column" '{ sum += $c } END { printf "%.0f", sum }')
+  check "--$by has all of it" "$sum" = "$whole"
+  annotated sorts "--$by" | tail -n 1 >"$dir/last"
+  has_text 'code without hooks that it called' "$dir/last" || fail "--$by does not say what it is"
+done
+
 begin "call sites where nothing is inlined"
 settings=(FBLEPROF_CALLSITES=1)
 cat >"$dir/apart.c" <<'C'
