@@ -197,6 +197,10 @@ TracedRegisters Tracee::as_restarted() const {
   return arch::as_restarted(at);
 }
 
+bool Tracee::wait_anew() { return arch::is_to_restart(saved_) && set(as_restarted()); }
+
+void Tracee::wait_on() { set(saved_); }
+
 void Tracee::keep_way_back(const arch::WayBack& way, std::uint64_t stack_begin) {
   constexpr std::uint64_t kRoom = 32 << 10;  // for handlers of signals, too
   note_state();

@@ -48,6 +48,13 @@ class Tracee {
   // by us.
   bool hold_here();
 
+  // The kernel restarts some waits by a call of its own, restart_syscall, which a filter of the
+  // program's (seccomp) may forbid. This makes such a wait begin again instead, with all of its
+  // time. False: it is in none.
+  bool wait_anew();
+  // Takes that back: it waits for the rest.
+  void wait_on();
+
   // Before the first call: writes a frame below the used part of the thread's own stack, which
   // begins at `stack_begin`, so that the thread can go back without us. Does nothing if there is no
   // room, or no way.

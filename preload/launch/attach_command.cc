@@ -17,6 +17,7 @@
 #include "attach/filter.h"
 #include "attach/loaded_file.h"
 #include "attach/python.h"
+#include "attach/seccomp_check.h"
 #include "control/process.h"
 #include "control/running_profile.h"
 #include "launch/attached_exact.h"
@@ -28,15 +29,18 @@
 
 namespace fbleprof::launch {
 
+using attach::Filtered;
 using attach::Recorder;
 using control::Answer;
 using control::RunningProfile;
 
 namespace {
 
+constexpr char kDespiteSeccomp[] = "--despite-seccomp";
+
 constexpr char kHelp[] =
     "fble-prof attach [options] PID\n"
-    "fble-prof detach PID\n"
+    "fble-prof detach [--despite-seccomp] PID\n"
     "\n"
     "attach loads the recorder into a running program and begins to record; detach, or the\n"
     "end of --duration, turns its timers off again. The recorder stays in the program's\n"
@@ -59,7 +63,16 @@ constexpr char kHelp[] =
     "which some functions of libc are changed. No sleeping call returns early. This needs the\n"
     "right to trace the process: the same user or root, and kernel.yama.ptrace_scope=0 or root.\n"
     "\n"
+    "A program that has confined itself (seccomp) is refused if its filters may end it at a call\n"
+    "of the recorder's, or cannot be seen: that takes root, outside of containers.\n"
+    "--despite-seccomp attaches to it, or detaches, all the same: the filters may end it.\n"
+    "\n"
     "Exit status: 0 done, 1 the process refused, 2 wrong usage.\n";
+
+// Takes the option out of the words.
+Filtered take_filtered(std::vector<std::string>& words) {
+  return std::erase(words, kDespiteSeccomp) == 0 ? Filtered::kChecked : Filtered::kAccepted;
+}
 
 // If the tracer ended in the middle of this, the process would be lost.
 void hold_signals() {
@@ -89,6 +102,14 @@ bool is_exact(const Request& request) {
 bool starts_off(const Request& request) { return value_of(request, "FBLEPROF_START") == "off"; }
 
 std::string filter_of(const Request& request) { return value_of(request, "FBLEPROF_FILTER"); }
+
+// 0: the process survives it, as far as its filters of system calls tell.
+int check_confinement(const Request& request, pid_t pid, Filtered filtered) {
+  const bool has_tables = is_exact(request) || !filter_of(request).empty();
+  const auto recording = has_tables ? attach::Recording::kWithTables : attach::Recording::kSamples;
+  const Status bad = attach::check_seccomp(pid, recording, filtered);
+  return bad ? give_up(kRefused, bad->line()) : 0;
+}
 
 // Options that a running program cannot have.
 std::string fault_of(const Request& request) {
@@ -295,10 +316,11 @@ bool ends_now(pid_t pid) {
   return false;
 }
 
-int start(const Request& request, pid_t pid, const std::string& library) {
+int start(const Request& request, pid_t pid, const std::string& library, Filtered filtered) {
   if (const std::string fault = fault_of_directory(request, pid); !fault.empty()) {
     return give_up(kWrongUse, fault);
   }
+  if (const int status = check_confinement(request, pid, filtered)) return status;
   const bool was_there = !attach::has_ended(pid);
   auto recorder = attach::find_recorder(pid, library);
   // An earlier attach may have failed after it loaded the recorder.
@@ -333,11 +355,15 @@ int start(const Request& request, pid_t pid, const std::string& library) {
 
 // Stops recording, and gives the program its own action and code back. If that fails, the program
 // is recorded as before.
-int stop(pid_t pid, const std::string& library) {
+int stop(pid_t pid, const std::string& library, Filtered filtered) {
   const auto recorder = attach::find_recorder(pid, library);
   if (!recorder) return give_up(kRefused, recorder.error().line());
   if (!recorder->is_loaded || recorder->profile.empty()) {
     return give_up(kRefused, "process " + std::to_string(pid) + ": it is not recorded");
+  }
+  if (Status bad = attach::check_seccomp(pid, attach::Recording::kSamples, filtered)) {
+    bad->remedy = "it stays attached";
+    return give_up(kRefused, bad->line());
   }
   if (const int status = turn(pid, recorder->profile, false, Count::kOn)) return status;
   int status = 0;
@@ -357,7 +383,9 @@ int stop(pid_t pid, const std::string& library) {
 
 }  // namespace
 
-int attach(const std::vector<std::string>& words) {
+int attach(const std::vector<std::string>& given) {
+  std::vector<std::string> words = given;
+  const Filtered filtered = take_filtered(words);
   Request request = read_request(words);
   if (request.action != Action::kRun) {
     return print(request.action == Action::kHelp ? kHelp : version());
@@ -389,24 +417,27 @@ int attach(const std::vector<std::string>& words) {
     }
     const auto recorder = attach::find_recorder(*pid, library);
     if (!recorder) return give_up(kRefused, recorder.error().line());
+    if (const int status = check_confinement(request, *pid, filtered)) return status;
     if (wait_for_end(*pid, *delay) == Waited::kUntilSignal) {
       return give_up(kRefused, "interrupted in the delay: process " + std::to_string(*pid) +
                                    " is not recorded");
     }
   }
-  if (const int status = start(request, *pid, library)) return status;
+  if (const int status = start(request, *pid, library, filtered)) return status;
   const auto duration = read_time(value_of(request, "FBLEPROF_DURATION"));
   if (!is_ended_by_us(request) || !duration) return 0;
   const bool has_ended = wait_for_end(*pid, *duration) == Waited::kUntilProcessEnded;
-  return has_ended ? 0 : stop(*pid, library);
+  return has_ended ? 0 : stop(*pid, library, filtered);
 }
 
-int detach(const std::vector<std::string>& words) {
+int detach(const std::vector<std::string>& given) {
+  std::vector<std::string> words = given;
+  const Filtered filtered = take_filtered(words);
   if (const std::string asked = text_asked_for(words, kHelp); !asked.empty()) return print(asked);
   const auto pid = words.size() == 1 ? read_pid(words[0]) : std::nullopt;
   if (!pid) return give_up(kWrongUse, "expected PID (fble-prof detach PID)");
   hold_signals();
-  return stop(*pid, find_library());
+  return stop(*pid, find_library(), filtered);
 }
 
 }  // namespace fbleprof::launch

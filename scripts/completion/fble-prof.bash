@@ -20,7 +20,7 @@ _fble_prof() {
 
   if ((cword > 1)) && [[ ${words[1]} == detach ]]; then
     if [[ $cur == -* ]]; then
-      mapfile -t COMPREPLY < <(compgen -W '--help --version' -- "$cur")
+      mapfile -t COMPREPLY < <(compgen -W '--despite-seccomp --help --version' -- "$cur")
     else
       _pids
     fi
@@ -116,7 +116,7 @@ _fble_prof() {
   if $is_attach; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth= --exact
       --throttle= --callsites --leaves --faults --native --no-python --only= --not= --start-off
-      --children= --delay= --duration= --help --version' -- "$cur")
+      --children= --delay= --duration= --despite-seccomp --help --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return
   fi

@@ -100,7 +100,7 @@ done
 
 begin "a program that the system refuses memory"
 started "$PROGRAMS/refusing.plain" $map_for_us=$ENOMEM -- "$PROGRAMS/phases.plain" 300
-launcher_refuses 1 "it gets no memory for the recorder: Cannot allocate memory" attach -o "$profile" "$pid"
+launcher_refuses 1 "it gets no memory for the recorder: Cannot allocate memory" attach --despite-seccomp -o "$profile" "$pid"
 touch "$dir/stop"
 ended
 
@@ -189,7 +189,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   started unshare -m sh -c "mount -t tmpfs none '$(dirname "$LIB")' &&
     exec '$dir/refusing' 319=$ENOSYS -- '$dir/phases' 300"
   sleep 0.3
-  launcher_refuses 1 "nor take a copy of it" attach -o "$profile" "$pid"
+  launcher_refuses 1 "nor take a copy of it" attach --despite-seccomp -o "$profile" "$pid"
   touch "$dir/stop"
   ended
 fi

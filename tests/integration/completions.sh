@@ -37,7 +37,7 @@ for command in '' attach; do
   completed $command -- | sort >in_bash
   check "bash has them all" "$(comm -23 options in_bash)" = ""
   last='$'
-  [ "$command" = attach ] && last='/^)/'
+  [ "$command" = attach ] && last='/^  return/'
   sed -n "/^shared=/,${last}p" "$SOURCE/scripts/completion/_fble-prof" >zsh_part
   while read -r option; do
     check "zsh has $option" "$(grep -c -- "${option}[]=[}]" zsh_part)" -gt 0
