@@ -43,6 +43,8 @@ std::uint64_t start_ticks(pid_t pid) {
   return at == std::string::npos ? 0 : std::strtoull(stat.c_str() + at + 1, nullptr, 10);
 }
 
+std::string image_of(pid_t pid) { return read_file(proc(pid) + "/auxv"); }
+
 std::vector<pid_t> threads_of(pid_t pid) { return numbers_in(proc(pid) + "/task"); }
 
 std::string status_field(pid_t pid, const std::string& name) {

@@ -13,6 +13,11 @@ namespace fbleprof::control {
 // it identifies a process for good.
 std::uint64_t start_ticks(pid_t pid);
 
+// What the kernel told its program at the start, with random addresses: other bytes after each
+// exec.
+// "" if that is not shown.
+std::string image_of(pid_t pid);
+
 // Its threads.
 std::vector<pid_t> threads_of(pid_t pid);
 

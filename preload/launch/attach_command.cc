@@ -218,7 +218,7 @@ Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) 
 
 // Makes the recorder in the process start or stop. A profile has its end while its program calls
 // exec, and goes on if exec fails.
-int turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
+Status turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
   constexpr int kTries = 50;
   constexpr std::chrono::milliseconds kBetween(10);
   Status bad = try_to_turn(pid, profile, on, count);
@@ -226,7 +226,7 @@ int turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kA
     std::this_thread::sleep_for(kBetween);
     bad = try_to_turn(pid, profile, on, count);
   }
-  return bad ? give_up(kRefused, bad->line()) : 0;
+  return bad;
 }
 
 Result<Recorder> load(const Request& request, pid_t pid, const std::string& library) {
@@ -274,12 +274,12 @@ std::string kept_options(const Request& request, pid_t pid, const std::string& p
   return kept;
 }
 
-int go_on(const Request& request, pid_t pid, const std::string& profile) {
+Status go_on(const Request& request, pid_t pid, const std::string& profile) {
   const std::string kept = kept_options(request, pid, from_outside(pid, profile));
-  if (const int status = turn(pid, profile, !starts_off(request))) return status;
+  if (const Status bad = turn(pid, profile, !starts_off(request))) return bad;
   say("process " + std::to_string(pid) + " goes on in " + from_outside(pid, profile) +
       (kept.empty() ? "" : ", with the " + kept + " of its first attach"));
-  return 0;
+  return std::nullopt;
 }
 
 // Where each call is counted, the interpreter's functions are in the tree instead.
@@ -321,18 +321,28 @@ int start(const Request& request, pid_t pid, const std::string& library, Filtere
     return give_up(kWrongUse, fault);
   }
   if (const int status = check_confinement(request, pid, filtered)) return status;
+  const std::string name = "process " + std::to_string(pid), image = control::image_of(pid);
+  // What fails because of that says something else.
+  const auto is_another_program = [&] {
+    const std::string now = control::image_of(pid);
+    return !image.empty() && !now.empty() && now != image;
+  };
+  const auto refuse = [&](const std::string& line) {
+    return give_up(kRefused, is_another_program()
+                                 ? name + ": it became another program meanwhile: try again"
+                                 : line);
+  };
   const bool was_there = !attach::has_ended(pid);
   auto recorder = attach::find_recorder(pid, library);
   // An earlier attach may have failed after it loaded the recorder.
   const bool was_loaded = recorder && recorder->is_loaded && !recorder->profile.empty();
   if (recorder && !was_loaded) recorder = load(request, pid, library);
   if (was_there && (!recorder || recorder->profile.empty()) && ends_now(pid)) {
-    return give_up(kRefused, "process " + std::to_string(pid) + ": it has ended");
+    return give_up(kRefused, name + ": it has ended");
   }
-  if (!recorder) return give_up(kRefused, recorder.error().line());
+  if (!recorder) return refuse(recorder.error().line());
   if (recorder->profile.empty()) {
-    return give_up(kRefused, "process " + std::to_string(pid) +
-                                 ": it has a recorder that writes no file; restart the program");
+    return refuse(name + ": it has a recorder that writes no file; restart the program");
   }
   int status = 0;
   const bool is_filtered = !filter_of(request).empty();
@@ -342,15 +352,22 @@ int start(const Request& request, pid_t pid, const std::string& library, Filtere
   }
   if (status != 0) return status;
   show_scripts(request, pid, library);
-  if (!is_exact(request)) watch_process(pid, library);
+  // Without that, the process is recorded all the same.
+  Status bad = is_exact(request) ? std::nullopt : attach::watch_program(pid, library);
+  if (bad && is_another_program()) return refuse(bad->line());
+  if (bad && !attach::has_ended(pid)) {
+    say("detach before the program calls exec or sigaction: " + bad->line());
+  }
   say_who_is_blocked(pid);
+  bad = std::nullopt;
   // The preparation may have taken its time: what is recorded counts from here.
   if (was_loaded) {
-    status = go_on(request, pid, recorder->profile);
+    bad = go_on(request, pid, recorder->profile);
   } else if (!starts_off(request)) {
-    status = turn(pid, recorder->profile, true);
+    bad = turn(pid, recorder->profile, true);
   }
-  return status == 0 && is_exact(request) ? start_counting(pid, library) : status;
+  if (bad) return refuse(bad->line());
+  return is_exact(request) ? start_counting(pid, library) : 0;
 }
 
 // Stops recording, and gives the program its own action and code back. If that fails, the program
@@ -365,7 +382,9 @@ int stop(pid_t pid, const std::string& library, Filtered filtered) {
     bad->remedy = "it stays attached";
     return give_up(kRefused, bad->line());
   }
-  if (const int status = turn(pid, recorder->profile, false, Count::kOn)) return status;
+  if (const Status bad = turn(pid, recorder->profile, false, Count::kOn)) {
+    return give_up(kRefused, bad->line());
+  }
   int status = 0;
   const auto give_back = [&] {
     // If this fails, our handler stays, and passes on what is the program's.
@@ -377,7 +396,9 @@ int stop(pid_t pid, const std::string& library, Filtered filtered) {
   } else {
     give_back();
   }
-  if (status != 0) turn(pid, recorder->profile, true, Count::kOn);
+  if (status != 0) {
+    if (const Status bad = turn(pid, recorder->profile, true, Count::kOn)) say(bad->line());
+  }
   return status;
 }
 

@@ -38,13 +38,6 @@ sigset_t ending_signals() {
   return ending;
 }
 
-void watch_process(pid_t pid, const std::string& library) {
-  const Status bad = attach::watch_program(pid, library);
-  if (bad && !attach::has_ended(pid)) {
-    say("detach before the program calls exec or sigaction: " + bad->line());
-  }
-}
-
 int check_counting(const std::string& modules) {
   const attach::ExactChoice choice = choice_of(modules);
   if (choice.plan_folder.empty()) {

@@ -15,10 +15,6 @@ inline constexpr int kRefused = 1, kWrongUse = 2;
 // The signals that end this program, and that wait while it traces a process.
 sigset_t ending_signals();
 
-// Makes the process, which has the recorder, call it at exec and when it loads libraries. If that
-// fails, it says so, and the process is recorded all the same.
-void watch_process(pid_t pid, const std::string& library);
-
 // Checks what --exact names before the process is touched. Returns the exit status.
 int check_counting(const std::string& modules);
 

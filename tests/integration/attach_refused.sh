@@ -158,6 +158,21 @@ fi
 touch "$dir/stop"
 ended
 
+begin "a process that becomes another program all the time"
+cat >"$dir/becomes" <<'END'
+#!/bin/sh
+[ -e stop ] || exec "$0"
+END
+chmod 755 "$dir/becomes"
+started "$dir/becomes"
+for _ in $(seq 10); do
+  "$FBLE_PROF" attach -o "$profile" "$pid" 2>"$dir/becomes.err" || cat "$dir/becomes.err" >>"$dir/refusals"
+done
+has_text "it became another program meanwhile: try again" "$dir/refusals" || fail "nothing says why"
+lacks_text "linked statically" "$dir/refusals" || fail "something else is said"
+touch "$dir/stop"
+ended
+
 begin "Yama"
 # Where the kernel has no Yama: what it would show, and its refusal.
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null && command -v setpriv >/dev/null; then

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,23 @@ TEST(Process, OneThatDoesNotExistHasNothing) {
   EXPECT_TRUE(threads_of(kNobody).empty());
   EXPECT_FALSE(handles(kNobody, SIGPROF));
   EXPECT_EQ(status_field(kNobody, "State"), "");
+}
+
+TEST(Process, AnotherProgramHasAnotherImage) {
+  const std::string own = image_of(getpid());
+  EXPECT_NE(own, "");
+  EXPECT_EQ(image_of(getpid()), own);
+  EXPECT_EQ(image_of(kNobody), "");
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sleep", "sleep", "60", nullptr);
+    _exit(1);
+  }
+  // Until exec it is the parent's.
+  for (int i = 0; i < 5000 && image_of(child) == own; ++i) usleep(1000);
+  EXPECT_NE(image_of(child), own);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST(Process, IsFoundByItsPidAndStartOnly) {
