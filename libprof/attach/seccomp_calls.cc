@@ -107,6 +107,7 @@ constexpr Call kCalls[] = {
     {CALL(sched_yield)},
     {CALL(rt_sigaction)},
     {CALL(rt_sigprocmask)},
+    {CALL(rt_sigpending)},
     {CALL(rt_sigtimedwait)},
     {CALL(rt_tgsigqueueinfo)},
     {CALL(sigaltstack)},

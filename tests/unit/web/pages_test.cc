@@ -358,7 +358,9 @@ TEST_F(Pages, AGreatestValueHasNoFlameGraph) {
       EXPECT_EQ(holds(*body, "a flame graph adds values up, and those of &quot;longest-wait&quot;"),
                 is_greatest)
           << name;
-      if (query.page == "flame") EXPECT_EQ(page_json(page).ok(), !is_greatest);
+      if (query.page == "flame") {
+        EXPECT_EQ(page_json(page).ok(), !is_greatest);
+      }
     }
   }
 }
