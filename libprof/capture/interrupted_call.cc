@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <ucontext.h>
 
 #include <cstdint>
 
 #include "arch/kernel.h"
 #include "arch/registers.h"
-#include "capture/signals.h"
 
 namespace fbleprof::capture {
 
@@ -69,31 +69,29 @@ bool ends_or_restarts(std::uint64_t number, std::uint64_t second_argument) {
 }
 
 // Whether the context is that of a call which was set back to be restarted, and may be ended.
-bool is_set_back(const std::uint64_t* registers) {
-  constexpr std::uint64_t kCallBytes = 2;
-  return registers[arch::kGregCx] - registers[arch::kGregPc] == kCallBytes &&
-         ends_or_restarts(registers[REG_RAX], registers[REG_RSI]);
+bool is_set_back(const void* context) {
+  const arch::CallSetBack call = arch::call_set_back(context);
+  return call.is_there && ends_or_restarts(call.number, call.second_argument);
 }
 
-std::uint64_t* registers_of(void* context) {
-  return reinterpret_cast<std::uint64_t*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs);
-}
-
-void end_call(std::uint64_t* registers) {
-  registers[REG_RAX] = static_cast<std::uint64_t>(-EINTR);
-  registers[arch::kGregPc] = registers[arch::kGregCx];
-}
+// Of a signal, as the kernel keeps it.
+struct Action {
+  void (*handler)(int) = nullptr;
+  unsigned long flags = 0;
+  void (*restorer)() = nullptr;
+  std::uint64_t mask = 0;
+};
 
 }  // namespace
 
 void end_call_for(const struct sigaction& action, void* context) {
-  std::uint64_t* registers = registers_of(context);
-  if ((action.sa_flags & SA_RESTART) == 0 && is_set_back(registers)) end_call(registers);
+  if ((action.sa_flags & SA_RESTART) == 0 && is_set_back(context)) {
+    arch::end_call_set_back(context, EINTR);
+  }
 }
 
 void end_call_for_pending(void* context) {
-  std::uint64_t* registers = registers_of(context);
-  if (!is_set_back(registers)) return;
+  if (!is_set_back(context)) return;
   std::uint64_t pending = 0, blocked;
   if (kernel_failed(
           kernel_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending))) {
@@ -103,14 +101,12 @@ void end_call_for_pending(void* context) {
   // The kernel delivers the lowest first, unless others were sent to the thread. Its handler
   // decides.
   for (std::uint64_t left = pending & ~blocked; left != 0; left &= left - 1) {
-    KernelAction action{};
-    if (kernel_failed(kernel_call(SYS_rt_sigaction, __builtin_ctzll(left) + 1, 0,
-                                  reinterpret_cast<long>(&action), sizeof action.mask))) {
-      continue;
-    }
-    const struct sigaction programs = from_kernel(action);
-    if (!is_handled(programs)) continue;
-    if ((programs.sa_flags & SA_RESTART) == 0) end_call(registers);
+    Action action;
+    const bool is_known =
+        !kernel_failed(kernel_call(SYS_rt_sigaction, __builtin_ctzll(left) + 1, 0,
+                                   reinterpret_cast<long>(&action), sizeof action.mask));
+    if (!is_known || action.handler == SIG_DFL || action.handler == SIG_IGN) continue;
+    if ((action.flags & SA_RESTART) == 0) arch::end_call_set_back(context, EINTR);
     return;
   }
 }

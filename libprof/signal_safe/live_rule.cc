@@ -280,7 +280,7 @@ namespace {
 
 // The entry of the function that a signal has interrupted whose handler runs on another stack, from
 // where the machine state `at` is.
-Entry* find_interrupted(ThreadState& thread, const MachineState& at) {
+__attribute__((noinline)) Entry* find_interrupted(ThreadState& thread, const MachineState& at) {
   Entry* top = thread.hot->top;
   StackWalk walk(thread, at);
   for (int i = 0; i < kWalkFrames; ++i) {

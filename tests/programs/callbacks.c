@@ -95,8 +95,8 @@ BLOCK void same_places(void) {
   }
 }
 
-// Calls the function from two places, where its own frame is not equally large. The larger one holds
-// what the smaller one's return address was, in the same place.
+// Calls the function from two places, where its own frame is not equally large. The larger one
+// holds what the smaller one's return address was, in the same place.
 void lays_out(void (*function)(void), int is_large);
 __asm__(
     ".local returned_to\n"

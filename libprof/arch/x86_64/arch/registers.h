@@ -20,7 +20,16 @@ struct MachineState {
 
 // Where the kernel's signal frame holds the registers: ucontext_t.uc_mcontext.gregs.
 inline constexpr std::uint64_t kGeneralRegisters = 40;
-enum { kGregR8 = 0, kGregFp = 10, kGregBase = 11, kGregCx = 14, kGregSp = 15, kGregPc = 16 };
+enum {
+  kGregR8 = 0,
+  kGregSi = 9,
+  kGregFp = 10,
+  kGregBase = 11,
+  kGregAx = 13,
+  kGregCx = 14,
+  kGregSp = 15,
+  kGregPc = 16
+};
 // In a hook that is pushing an entry: the entry's word (PUSH_CONTEXT in hooks.S).
 inline constexpr int kGregPushed = kGregCx;
 
@@ -53,6 +62,23 @@ inline bool is_of_first_instruction(std::uint64_t sp) { return sp % 16 == 8; }
 inline bool is_after_system_call(const MachineState& at) {
   const std::uint64_t back = at.registers[kGregCx] - at.pc;
   return back == 0 || back == 2;
+}
+
+// A system call that the kernel has set back, to restart it: its number and its second argument.
+struct CallSetBack {
+  bool is_there;
+  std::uint64_t number, second_argument;
+};
+inline CallSetBack call_set_back(const void* signal_context) {
+  const MachineState at = state_of(signal_context);
+  return {at.registers[kGregCx] - at.pc == 2, at.registers[kGregAx], at.registers[kGregSi]};
+}
+// Makes that call end with this error.
+inline void end_call_set_back(void* signal_context, int error) {
+  auto* registers =
+      reinterpret_cast<std::uint64_t*>(static_cast<char*>(signal_context) + kGeneralRegisters);
+  registers[kGregAx] = static_cast<std::uint64_t>(-error);
+  registers[kGregPc] = registers[kGregCx];
 }
 
 }  // namespace fbleprof::arch
