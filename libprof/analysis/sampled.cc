@@ -1,5 +1,7 @@
 #include "analysis/sampled.h"
 
+#include <algorithm>
+
 namespace fbleprof::analysis {
 
 using namespace profile;
@@ -39,6 +41,13 @@ std::vector<std::uint8_t> sampled_contexts(const Profile& profile) {
     sampled[edges.to[e].index()] = 1;
   }
   return sampled;
+}
+
+bool has_sampled_addresses(const Profile& profile) {
+  const auto& kinds = profile.functions().kind;
+  const auto& stands = profile.nodes().function;
+  return std::any_of(stands.begin(), stands.end(),
+                     [&](FunctionId f) { return kinds[f.index()] == FunctionKind::kInstruction; });
 }
 
 bool has_counted_calls(const Profile& profile) {

@@ -15,6 +15,9 @@ std::vector<std::uint8_t> sampled_contexts(const profile::Profile& profile);
 // Whether only samples saw an edge, and it leads to code: its calls are unknown.
 bool is_sampled(const profile::Profile& profile, profile::EdgeId edge);
 
+// Whether samples kept their addresses (fble-prof --leaves).
+bool has_sampled_addresses(const profile::Profile& profile);
+
 // Whether hooks or blocks counted any call.
 bool has_counted_calls(const profile::Profile& profile);
 

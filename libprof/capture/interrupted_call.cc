@@ -9,6 +9,7 @@
 
 #include "arch/kernel.h"
 #include "arch/registers.h"
+#include "capture/kernel_action.h"
 
 namespace fbleprof::capture {
 
@@ -74,14 +75,6 @@ bool is_set_back(const void* context) {
   return call.is_there && ends_or_restarts(call.number, call.second_argument);
 }
 
-// Of a signal, as the kernel keeps it.
-struct Action {
-  void (*handler)(int) = nullptr;
-  unsigned long flags = 0;
-  void (*restorer)() = nullptr;
-  std::uint64_t mask = 0;
-};
-
 }  // namespace
 
 void end_call_for(const struct sigaction& action, void* context) {
@@ -101,7 +94,7 @@ void end_call_for_pending(void* context) {
   // The kernel delivers the lowest first, unless others were sent to the thread. Its handler
   // decides.
   for (std::uint64_t left = pending & ~blocked; left != 0; left &= left - 1) {
-    Action action;
+    KernelAction action{};
     const bool is_known =
         !kernel_failed(kernel_call(SYS_rt_sigaction, __builtin_ctzll(left) + 1, 0,
                                    reinterpret_cast<long>(&action), sizeof action.mask));

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "capture/kernel_action.h"
+
 namespace fbleprof::capture {
 
 inline constexpr int kSamplingSignal = SIGPROF;
@@ -50,13 +52,6 @@ void leave_signal_to_confined_program();
 // True while the program has set an action or uses the signal: then assume nothing about it.
 bool handler_is_installed();
 
-// An action as the kernel's calls take it.
-struct KernelAction {
-  void (*handler)(int);
-  unsigned long flags;
-  void (*restorer)();
-  std::uint64_t mask;
-};
 KernelAction to_kernel(const struct sigaction& action);
 struct sigaction from_kernel(const KernelAction& action);
 // Set in the flags of an action that says where its handler returns to.

@@ -464,14 +464,7 @@ std::string other_profiles_of(const Options& options, std::size_t shown) {
 
 // The option that asks in vain for what is known of sampled addresses only; "" = none does.
 std::string missing_addresses(const Profile& profile, const Options& options) {
-  const auto& kinds = profile.functions().kind;
-  const auto& stands = profile.nodes().function;
-  if ((!options.leaves && !options.inlines) ||
-      std::any_of(stands.begin(), stands.end(), [&](profile::FunctionId f) {
-        return kinds[f.index()] == profile::FunctionKind::kInstruction;
-      })) {
-    return {};
-  }
+  if ((!options.leaves && !options.inlines) || analysis::has_sampled_addresses(profile)) return {};
   // Inlined functions are also known around calls.
   if (!options.leaves && analysis::has_call_sites(profile)) return {};
   return fmt::format("{}: no sampled addresses were recorded (fble-prof --leaves records them)",
@@ -532,11 +525,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     return loaded;
   }
   for (const std::string& about_files :
-       {other_profiles_of(options, files.size()), several_runs_in(options)}) {
+       {other_profiles_of(options, files.size()), several_runs_in(options),
+        runs_beside_mean(profile, options)}) {
     if (!about_files.empty()) skipped.push_back(about_files);
-  }
-  if (std::string hint = runs_beside_mean(profile, options); !hint.empty()) {
-    skipped.push_back(std::move(hint));
   }
   // The profile to compare with, or to take times from.
   const bool may_take_own = may_take_own_times(options) && found.plain_runs.any;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/sampled.h"
 #include "report/text/escape.h"
 #include "report/views/annotated_parts.h"
 #include "report/views/phrases.h"
@@ -277,19 +278,12 @@ void join_nameless(const Request& request, analysis::Annotation& costs) {
                    [](const Outside& a, const Outside& b) { return a.cost > b.cost; });
 }
 
-bool has_leaves(const Profile& profile) {
-  const Functions& functions = profile.functions();
-  return std::any_of(
-      profile.nodes().function.begin(), profile.nodes().function.end(),
-      [&](FunctionId f) { return functions.kind[f.index()] == FunctionKind::kInstruction; });
-}
-
 }  // namespace
 
 Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size_t most) {
   const std::string& pattern = request.value;
   const Profile& profile = request.profile();
-  const bool leaves = has_leaves(profile);
+  const bool leaves = analysis::has_sampled_addresses(profile);
   std::vector<analysis::Charge> charges;
   if (leaves) charges = analysis::charges(request.costs);
   AnnotatedFunctions result;

@@ -213,10 +213,9 @@ bool stands_in(const profile::Profile& profile, const std::vector<std::uint8_t>&
                      [&](profile::FunctionId f) { return matches[f.index()] != 0; });
 }
 
-}  // namespace
-
+// A mistake, or a filter left it out.
 Error names_nothing(const Request& request, const std::string& option, const std::string& pattern,
-                    std::string remedy) {
+                    const std::string& remedy) {
   if (request.unfiltered != nullptr) {
     const auto matches = transform::match(*request.unfiltered, pattern);
     if (matches && stands_in(*request.unfiltered, *matches)) {
@@ -227,16 +226,19 @@ Error names_nothing(const Request& request, const std::string& option, const std
   }
   return Error{"", std::nullopt,
                fmt::format("{}\"{}\" names no function of this profile", option, escape(pattern)),
-               transform::likely_meant(request.profile(), pattern, std::move(remedy))};
+               transform::likely_meant(request.profile(), pattern, remedy)};
 }
 
+}  // namespace
+
 Result<std::vector<std::uint8_t>> named_functions(const Request& request,
-                                                  const std::string& pattern) {
+                                                  const std::string& pattern,
+                                                  const std::string& option,
+                                                  const std::string& remedy) {
   auto matches = transform::match(request.profile(), pattern);
   if (!matches) return matches.error();
   if (stands_in(request.profile(), *matches)) return matches;
-  return names_nothing(request, "", pattern,
-                       "see --self for the names; globs and re:... work, too");
+  return names_nothing(request, option, pattern, remedy);
 }
 
 }  // namespace fbleprof::report

@@ -81,13 +81,10 @@ std::string kept_line(const Request& request);
 // How many of `size` rows to show, and a note about the others. JSON and CSV have all of them.
 std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::string>& notes);
 
-// That a pattern names nothing: a mistake, or a filter left it out. `option`: "--path: " or
-// nothing.
-Error names_nothing(const Request& request, const std::string& option, const std::string& pattern,
-                    std::string remedy);
-
 // The functions that a pattern names, by function. Fails, with suggestions, if there are none.
-Result<std::vector<std::uint8_t>> named_functions(const Request& request,
-                                                  const std::string& pattern);
+// `option` begins the error's line: "--path: " or nothing.
+Result<std::vector<std::uint8_t>> named_functions(
+    const Request& request, const std::string& pattern, const std::string& option = "",
+    const std::string& remedy = "see --self for the names; globs and re:... work, too");
 
 }  // namespace fbleprof::report

@@ -10,7 +10,6 @@
 #include "report/views/phrases.h"
 #include "report/views/view.h"
 #include "report/views/ways.h"
-#include "transform/matcher.h"
 
 namespace fbleprof::report {
 
@@ -129,16 +128,9 @@ Result<std::vector<std::vector<std::uint8_t>>> match_all(const Request& request,
                                                          const std::vector<std::string>& patterns) {
   std::vector<std::vector<std::uint8_t>> matches;
   for (const std::string& pattern : patterns) {
-    auto found = transform::match(request.profile(), pattern);
+    auto found = named_functions(request, pattern,
+                                 "--path: ", "see --self for the names; separate them by commas");
     if (!found) return found.error();
-    bool any = false;
-    for (const FunctionId function : request.profile().nodes().function) {
-      any |= (*found)[function.index()] != 0;
-    }
-    if (!any) {
-      return names_nothing(request, "--path: ", pattern,
-                           "see --self for the names; separate them by commas");
-    }
     matches.push_back(std::move(*found));
   }
   return matches;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/sampled.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/annotate_text.h"
@@ -109,16 +110,6 @@ std::string instructions_html(const Page& page, const Table& table, std::uint64_
   return out + "</details>";
 }
 
-// Whether all samples lack an address.
-bool in_need_of_leaves(const Page& page) {
-  const auto& profile = page.data.profile();
-  const auto& kinds = profile.functions().kind;
-  return std::none_of(profile.nodes().function.begin(), profile.nodes().function.end(),
-                      [&](profile::FunctionId f) {
-                        return kinds[f.index()] == profile::FunctionKind::kInstruction;
-                      });
-}
-
 }  // namespace
 
 std::string source_body(const Page& page) {
@@ -168,7 +159,7 @@ std::string source_body(const Page& page) {
     out += "</section>";
   }
   if (out.empty()) out = "<p class=empty>No function of that name was sampled.</p>";
-  if (in_need_of_leaves(page)) {
+  if (!analysis::has_sampled_addresses(page.data.profile())) {
     out +=
         "<p class=note>Costs by line need sampled addresses: record with <code>fble-prof "
         "--leaves</code>.</p>";

@@ -57,11 +57,15 @@ inline constexpr std::uint64_t kRedZone = 128;
 // swapcontext saved elsewhere have a stack pointer that is a multiple of 16.
 inline bool is_of_first_instruction(std::uint64_t sp) { return sp % 16 == 8; }
 
-// Whether the interrupted instruction follows a system call: the kernel leaves its return address
-// in rcx. If the kernel will restart the call, it has set pc back by the instruction's two bytes.
+// A system call's instruction leaves its return address in rcx. If the kernel will restart the
+// call, it has set pc back by the bytes of the instruction.
+inline bool is_call_set_back(const MachineState& at) {
+  constexpr std::uint64_t kSystemCallBytes = 2;
+  return at.registers[kGregCx] - at.pc == kSystemCallBytes;
+}
+// Whether the interrupted instruction follows a system call, or is one that was set back.
 inline bool is_after_system_call(const MachineState& at) {
-  const std::uint64_t back = at.registers[kGregCx] - at.pc;
-  return back == 0 || back == 2;
+  return at.registers[kGregCx] == at.pc || is_call_set_back(at);
 }
 
 // A system call that the kernel has set back, to restart it: its number and its second argument.
@@ -71,7 +75,7 @@ struct CallSetBack {
 };
 inline CallSetBack call_set_back(const void* signal_context) {
   const MachineState at = state_of(signal_context);
-  return {at.registers[kGregCx] - at.pc == 2, at.registers[kGregAx], at.registers[kGregSi]};
+  return {is_call_set_back(at), at.registers[kGregAx], at.registers[kGregSi]};
 }
 // Makes that call end with this error.
 inline void end_call_set_back(void* signal_context, int error) {
