@@ -258,6 +258,9 @@ std::string choose_view(const po::variables_map& given, Options& options) {
   return {};
 }
 
+// How views look.
+constexpr auto kLook = {"sort", "top", "depth", "min", "all", "lines", "format", "unit"};
+
 // The first of the options that was given, with dashes; "" if none was.
 std::string first_given(const po::variables_map& given,
                         std::initializer_list<const char*> options) {
@@ -270,7 +273,7 @@ std::string first_given(const po::variables_map& given,
 // Why what is done instead of showing a view does not go with the options; "" if it does.
 std::string check_other_action(const Options& options, const po::variables_map& given) {
   if (options.action == Options::Action::kExport) {
-    const std::string order = first_given(given, {"sort", "top", "depth", "format", "unit"});
+    const std::string order = first_given(given, kLook);
     if (order.empty()) return {};
     return fmt::format("{} is for views: --export {} has one form", order, options.exporter->name);
   }
@@ -280,9 +283,9 @@ std::string check_other_action(const Options& options, const po::variables_map& 
   }
   if (other.empty()) {
     other = first_given(given, {"export", "serve", "select", "exclude", "keep", "fold", "busy",
-                                "metric", "split-by", "diff", "window", "since", "times-from",
-                                "sort", "top", "depth", "format"});
+                                "metric", "split-by", "diff", "window", "since", "times-from"});
   }
+  if (other.empty()) other = first_given(given, kLook);
   if (other.empty()) return {};
   return fmt::format("{} changes whole files: not with {}",
                      options.action == Options::Action::kPack ? "--pack" : "--trim", other);
@@ -598,9 +601,8 @@ Result<Options> parse_options(int argc, char** argv) {
         !options.window.is_whole() || !options.base_window.is_whole()) {
       return usage("--serve takes files and --diff BASE: pages have the rest");
     }
-    const std::string look =
-        first_given(given, {"metric", "split-by", "sort", "top", "depth", "format", "unit",
-                            "output", "lines", "min", "all"});
+    std::string look = first_given(given, {"metric", "split-by", "output"});
+    if (look.empty()) look = first_given(given, kLook);
     if (!look.empty()) {
       return usage(
           fmt::format("{}: --serve takes files and --diff BASE: pages have the rest", look));
