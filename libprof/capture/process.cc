@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 #include <time.h>
 
+#include <algorithm>
 #include <new>
 #include <type_traits>
 
@@ -25,6 +26,7 @@
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
+#include "capture/stack_bounds.h"
 #include "capture/threads.h"
 #include "capture/unrecorded.h"
 #include "capture/waits.h"
@@ -35,6 +37,10 @@ namespace fbleprof::capture {
 using signal_safe::session;
 
 namespace {
+
+void learn_signal_frames() {
+  session.signal_frame_bytes = std::max(session.signal_frame_bytes, signal_frame_bytes());
+}
 
 void find_loaded_objects() {
   signal_safe::ask_loader(next_definition("_dl_find_object"));
@@ -111,6 +117,7 @@ void start_process(char** environment, void (*tell_end)()) {
   profile.perf_allowed = !status.is_confined;
   settle_event(profile.settings, profile.perf_allowed);
   find_loaded_objects();
+  learn_signal_frames();
   find_wrappers(profile.settings);
   settle_switches(profile.settings, profile.perf_allowed);
   if (!are_threads_found()) session.attach_thread = attach_unknown_thread;

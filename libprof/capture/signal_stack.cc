@@ -1,27 +1,22 @@
 #include "capture/signal_stack.h"
 
-#include <sys/auxv.h>
-
 #include <cstdint>
 
 #include "capture/signals.h"
+#include "capture/stack_bounds.h"
 #include "capture/threads.h"
 
 namespace fbleprof::capture {
 
 namespace {
 
-#ifndef AT_MINSIGSTKSZ
-constexpr unsigned long AT_MINSIGSTKSZ = 51;
-#endif
 constexpr unsigned kAutoDisarm = 1u << 31;  // SS_AUTODISARM, which libc lacks
 
 // The calling thread's, while the kernel knows of none. Size 0: there is no such stack.
 [[gnu::tls_model("initial-exec")]] constinit thread_local stack_t too_small{};
 
 bool is_off(const stack_t& stack) { return (stack.ss_flags & SS_DISABLE) != 0; }
-// The kernel tells its largest frame, if its frames have more than one size.
-bool has_room(const stack_t& stack) { return stack.ss_size >= getauxval(AT_MINSIGSTKSZ); }
+bool has_room(const stack_t& stack) { return stack.ss_size >= signal_frame_bytes(); }
 
 }  // namespace
 

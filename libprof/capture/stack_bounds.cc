@@ -24,7 +24,13 @@ std::uint64_t end_of_main_stack() {
   return ((is_above ? name : arguments) | (kPage - 1)) + 1;
 }
 
+#ifndef AT_MINSIGSTKSZ
+constexpr unsigned long AT_MINSIGSTKSZ = 51;
+#endif
+
 }  // namespace
+
+std::uint64_t signal_frame_bytes() { return getauxval(AT_MINSIGSTKSZ); }
 
 StackBounds bounds_of_main_thread() {
   const std::uint64_t end = end_of_main_stack();

@@ -22,4 +22,7 @@ StackBounds bounds_of_stack_at(std::uint64_t place);
 // The end of the readable frames above `here`, on a stack whose bound is `high`.
 std::uint64_t end_of_frames(std::uint64_t here, std::uint64_t high);
 
+// The largest frame that the kernel makes for a signal; 0: it does not tell (before Linux 5.14).
+std::uint64_t signal_frame_bytes();
+
 }  // namespace fbleprof::capture

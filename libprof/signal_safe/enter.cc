@@ -14,6 +14,7 @@
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/late_start.h"
+#include "signal_safe/little_room.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/proven_ways.h"
 
@@ -328,6 +329,12 @@ __attribute__((noinline)) void enter(Frame frame, std::uint64_t site, std::uint6
     call.key = 0;
   }
   if (hook != HOOK_CYG && enter_known_way(thread, call)) return;
+  if (has_little_room(thread)) [[unlikely]] {
+    auto work = [&] { enter_new_way(guard, thread, call, hook, at); };
+    call_elsewhere(
+        thread, [](void* it) { (*static_cast<decltype(work)*>(it))(); }, &work);
+    return;
+  }
   enter_new_way(guard, thread, call, hook, at);
 }
 

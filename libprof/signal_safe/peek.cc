@@ -45,11 +45,12 @@ bool peek_anywhere(const void* from, void* to, std::size_t bytes) {
 
 bool is_peek_harmless() {
   const bool is_caught = are_faults_caught.load(std::memory_order_relaxed);
-  return (is_caught && faults == Faults::kHandled) ||
-         !may_be_forbidden.load(std::memory_order_relaxed);
+  return (is_caught && faults == Faults::kHandled) || !are_calls_forbidden();
 }
 
 void expect_forbidden_calls() { may_be_forbidden.store(true, std::memory_order_relaxed); }
+
+bool are_calls_forbidden() { return may_be_forbidden.load(std::memory_order_relaxed); }
 
 void expect_caught_faults(bool are_caught) {
   are_faults_caught.store(are_caught, std::memory_order_relaxed);

@@ -26,6 +26,7 @@ class FaultsOfSample {
 bool is_peek_harmless();
 // The program is confined, or forbids itself system calls.
 void expect_forbidden_calls();
+bool are_calls_forbidden();
 
 // Announces whether a handler answers SIGSEGV and SIGBUS as arch/peek.h says.
 void expect_caught_faults(bool are_caught);

@@ -114,6 +114,9 @@ struct Session {
   // (PR_SET_TSC), which libc's clock_gettime does.
   std::atomic<bool> clocks_by_system_call{false};
 
+  // The largest frame that the kernel makes for a signal.
+  std::uint64_t signal_frame_bytes = 2048;
+
   // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
   // The code of the library with the wrappers of blocking calls. Its frames are on no path.

@@ -2,7 +2,8 @@
 // is small. The handler calls blocks and burns CPU time, so that samples hit it there.
 // argv[1]: below | above | inside | main (inside that of the first thread) | forked (the same, in a
 // child of the process that set it) | named (inside; then the thread gets a name, "recorded") |
-// tiny | useless, too small for any handler: nothing is to run there.
+// tiny | scant, where a handler has 3 kB: too little for a sample on top | useless, too small for
+// any handler: nothing is to run there.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -125,11 +126,16 @@ int main(int argc, char** argv) {
   if (!strcmp(where, "useless")) return work_with_useless_stack();
   const size_t stack_bytes = 1 << 20, space = 1 << 16;
   size_t alternate_bytes = space;
+  const int is_small = !strcmp(where, "tiny") || !strcmp(where, "scant");
+  size_t frame = getauxval(AT_MINSIGSTKSZ);
+  if (frame == 0) frame = 2048;
   if (!strcmp(where, "tiny")) {
     // The smallest stack on which the program's own handler and one more signal fit.
-    alternate_bytes = 2 * getauxval(AT_MINSIGSTKSZ) + 1024;
+    alternate_bytes = 2 * frame + 1024;
     if (alternate_bytes < 8192) alternate_bytes = 8192;
     alternate_bytes = (alternate_bytes + 4095) / 4096 * 4096;
+  } else if (is_small) {
+    alternate_bytes = (frame + 3072 + 15) / 16 * 16;
   }
   // [alternate below] [guard] [thread's stack] [guard] [alternate above]
   char* area = mmap(NULL, 2 * space + stack_bytes + 2 * 4096, PROT_READ | PROT_WRITE,
@@ -138,8 +144,8 @@ int main(int argc, char** argv) {
   mprotect(area + space, 4096, PROT_NONE);
   mprotect(stack + stack_bytes, 4096, PROT_NONE);
   alternate = !strcmp(where, "above") ? stack + stack_bytes + 4096 : area;
-  if (!strcmp(where, "tiny")) {  // a guard page at its end: overflow is death
-    alternate = area + space - alternate_bytes;
+  if (is_small) {  // a guard page at its end: overflow is death
+    alternate = area + space - (alternate_bytes + 4095) / 4096 * 4096;
     mprotect(alternate - 4096, 4096, PROT_NONE);
   }
   alternate_end = alternate + alternate_bytes;
