@@ -9,6 +9,7 @@
 #include "capture/clock.h"
 #include "capture/interrupted_call.h"
 #include "capture/sampling_timer.h"
+#include "signal_safe/little_room.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
@@ -192,25 +193,6 @@ void take(void* argument) {
   }
 }
 
-struct OnOtherStack {
-  void (*work)(void*);
-  void* argument;
-  const stack_t signal_stack;
-  bool is_done;
-};
-
-// While the signal stack is left, the kernel would take it for unused, and give it to the handler
-// of a fault. So there is none meanwhile.
-void take_off_signal_stack(void* argument) {
-  auto* on = static_cast<OnOtherStack*>(argument);
-  stack_t none{};
-  none.ss_flags = SS_DISABLE;
-  if (kernel_call(SYS_sigaltstack, reinterpret_cast<long>(&none), 0) != 0) return;
-  on->work(on->argument);
-  kernel_call(SYS_sigaltstack, reinterpret_cast<long>(&on->signal_stack), 0);
-  on->is_done = true;
-}
-
 // Code that blocks all signals blocks these; only the sampling signal comes all the same.
 bool blocks_faults(const void* context) {
   const sigset_t& mask = static_cast<const ucontext_t*>(context)->uc_sigmask;
@@ -223,10 +205,10 @@ bool call_where_room_is(const void* context, void (*work)(void*), void* argument
   constexpr std::uint64_t kRoomBytes = 32 << 10;
   const signal_safe::ThreadState& thread = *fbleprof_hot.self;
   const auto* interrupted = static_cast<const ucontext_t*>(context);
-  OnOtherStack on{work, argument, interrupted->uc_stack, false};
-  const auto here = reinterpret_cast<std::uint64_t>(&on);
-  const std::uint64_t room = here - reinterpret_cast<std::uint64_t>(on.signal_stack.ss_sp);
-  const bool is_on_signal_stack = room < on.signal_stack.ss_size;
+  const stack_t& signal_stack = interrupted->uc_stack;
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  const std::uint64_t room = here - reinterpret_cast<std::uint64_t>(signal_stack.ss_sp);
+  const bool is_on_signal_stack = room < signal_stack.ss_size;
   const signal_safe::Stack& stack = thread.main_stack;
   const bool has_room =
       is_on_signal_stack ? room >= kRoomBytes
@@ -241,10 +223,7 @@ bool call_where_room_is(const void* context, void (*work)(void*), void* argument
     work(argument);
     return true;
   }
-  if (is_on_signal_stack) {
-    fbleprof_call_on(other, take_off_signal_stack, &on);
-    return on.is_done;
-  }
+  if (is_on_signal_stack) return signal_safe::call_off_signal_stack(other, work, argument);
   fbleprof_call_on(other, work, argument);
   return true;
 }
@@ -300,11 +279,8 @@ struct sigaction from_kernel(const KernelAction& action) {
 }
 
 sigset_t all_but_faults() {
-  // Set the bits by hand: sigfillset leaves out the signal that cancels threads.
-  std::uint64_t all = ~std::uint64_t{0};
-  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) {
-    all &= ~(std::uint64_t{1} << (fault - 1));
-  }
+  // sigfillset would leave out the signal that cancels threads.
+  constexpr std::uint64_t all = signal_safe::kAllButFaults;
   sigset_t set{};
   __builtin_memcpy(&set, &all, sizeof all);
   return set;

@@ -1,7 +1,5 @@
 #include "signal_safe/little_room.h"
 
-#include <signal.h>
-
 #include "arch/call_on.h"
 #include "arch/kernel.h"
 #include "signal_safe/peek.h"
@@ -11,10 +9,6 @@ namespace fbleprof::signal_safe {
 namespace {
 
 using arch::kernel_call;
-
-constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal - 1); }
-constexpr std::uint64_t kAllButFaults = ~(bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGILL) |
-                                          bit_of(SIGFPE) | bit_of(SIGTRAP) | bit_of(SIGSYS));
 
 std::uint64_t set_mask(std::uint64_t mask) {
   std::uint64_t before = 0;
@@ -29,8 +23,6 @@ struct Elsewhere {
   bool is_done;
 };
 
-// The kernel takes a signal stack that is left for unused, and would give it to the handler of a
-// fault. So there is none meanwhile.
 void without_signal_stack(void* argument) {
   auto* elsewhere = static_cast<Elsewhere*>(argument);
   stack_t none{}, programs{};
@@ -46,13 +38,18 @@ void without_signal_stack(void* argument) {
 
 }  // namespace
 
+bool call_off_signal_stack(char* stack_end, void (*work)(void*), void* argument) {
+  Elsewhere elsewhere{work, argument, false};
+  fbleprof_call_on(stack_end, without_signal_stack, &elsewhere);
+  return elsewhere.is_done;
+}
+
 void call_elsewhere(ThreadState& thread, void (*work)(void*), void* argument) {
   if (thread.sample_stack_end == nullptr || are_calls_forbidden()) return work(argument);
-  Elsewhere elsewhere{work, argument, false};
   const std::uint64_t mask = set_mask(kAllButFaults);
-  fbleprof_call_on(thread.sample_stack_end, without_signal_stack, &elsewhere);
+  const bool is_done = call_off_signal_stack(thread.sample_stack_end, work, argument);
   set_mask(mask);
-  if (!elsewhere.is_done) work(argument);
+  if (!is_done) work(argument);
 }
 
 }  // namespace fbleprof::signal_safe

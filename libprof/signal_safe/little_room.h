@@ -6,6 +6,8 @@
 // samples use in such a case, while signals are blocked.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 
 #include "signal_safe/session.h"
@@ -20,6 +22,18 @@ inline bool has_little_room(const ThreadState& thread) {
   const Stack& stack = thread.signal_stack;
   return stack.contains(here) && here - stack.low < kHookBytes + thread.session->signal_frame_bytes;
 }
+
+constexpr std::uint64_t bit_of_signal(int signal) { return std::uint64_t{1} << (signal - 1); }
+// The kernel's mask of all signals, also of the one that cancels threads, but those of faults.
+inline constexpr std::uint64_t kAllButFaults =
+    ~(bit_of_signal(SIGSEGV) | bit_of_signal(SIGBUS) | bit_of_signal(SIGILL) |
+      bit_of_signal(SIGFPE) | bit_of_signal(SIGTRAP) | bit_of_signal(SIGSYS));
+
+// Calls work(argument) on the stack that ends at `stack_end`. The kernel takes a signal stack that
+// is left for unused, and would give it to the handler of a fault, so the thread has none
+// meanwhile. False: the kernel refused that, and nothing was called. Two system calls.
+// Async-signal-safe.
+bool call_off_signal_stack(char* stack_end, void (*work)(void*), void* argument);
 
 // Calls work(argument): elsewhere, with all signals but faults blocked, if it can be; else here.
 // The caller holds the thread's state. Four system calls; none if the program has forbidden itself
