@@ -4,6 +4,7 @@
 #include "signal_safe/allocation_calls.h"
 #include "signal_safe/context_at.h"
 #include "signal_safe/entries.h"
+#include "signal_safe/little_room.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/poisson.h"
@@ -181,8 +182,13 @@ enum class How { kEach, kByChance };
   }
   const Entry* live = how == How::kEach ? live_entry(thread, call) : nullptr;
   const bool is_hooked = live != nullptr && !is_gate(live);
-  const Ref node = is_hooked ? node_of(thread, live)
-                             : context_at(guard, thread, call.state(), Reached::kByReturn);
+  Ref node = 0;
+  if (is_hooked) {
+    node = node_of(thread, live);
+  } else {
+    call_with_room(thread,
+                   [&] { node = context_at(guard, thread, call.state(), Reached::kByReturn); });
+  }
   std::uint64_t* values = thread.tree.values(guard, node);
   if (how == How::kByChance) return count_sample(thread, own, values, node, block, bytes);
   if (is_hooked && key != nullptr) remember(own, *key, live, top, values, node);

@@ -5,6 +5,7 @@
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/late_start.h"
+#include "signal_safe/little_room.h"
 #include "signal_safe/profile_switch.h"
 
 namespace fbleprof::signal_safe {
@@ -167,7 +168,7 @@ inline void change_state(std::uint64_t lost, Change change) {
     if (is_recorded) thread->record->lost_calls += lost;
     return;
   }
-  change(guard, *thread, is_recorded);
+  call_with_room(*thread, [&] { change(guard, *thread, is_recorded); });
 }
 
 // Whether the frame is on the stack whose entries are on top. Where nothing is recorded, a handler

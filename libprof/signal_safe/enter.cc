@@ -329,13 +329,7 @@ __attribute__((noinline)) void enter(Frame frame, std::uint64_t site, std::uint6
     call.key = 0;
   }
   if (hook != HOOK_CYG && enter_known_way(thread, call)) return;
-  if (has_little_room(thread)) [[unlikely]] {
-    auto work = [&] { enter_new_way(guard, thread, call, hook, at); };
-    call_elsewhere(
-        thread, [](void* it) { (*static_cast<decltype(work)*>(it))(); }, &work);
-    return;
-  }
-  enter_new_way(guard, thread, call, hook, at);
+  call_with_room(thread, [&] { enter_new_way(guard, thread, call, hook, at); });
 }
 
 }  // namespace

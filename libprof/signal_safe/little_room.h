@@ -1,9 +1,9 @@
-// Work of a hook in a handler whose signal stack has little room left.
+// Work of hooks and wrappers in a handler whose signal stack has little room left.
 //
-// The work takes up to 5 kB: 3 of them are vector registers, which are saved before the loader is
-// asked. A sample on top takes a frame of the kernel, 3.4 kB with AVX-512. A signal stack has 8 kB
-// in many programs, and the handler's own frame is on it. So the work is done in the memory that
-// samples use in such a case, while signals are blocked.
+// To find a context takes up to 5 kB: 3 of them are vector registers, which are saved before the
+// loader is asked. A sample on top takes a frame of the kernel, 3.4 kB with AVX-512. A signal stack
+// has 8 kB in many programs, and the handler's own frame is on it. So the work is done in the
+// memory that samples use in such a case, while signals are blocked.
 #pragma once
 
 #include <signal.h>
@@ -15,12 +15,12 @@
 
 namespace fbleprof::signal_safe {
 
-// Whether the caller is on a signal stack that may be too small. In hooks.
+// Whether the caller is on a signal stack that may be too small. Outside of samples.
 inline bool has_little_room(const ThreadState& thread) {
-  constexpr std::uint64_t kHookBytes = 6 << 10;
+  constexpr std::uint64_t kWorkBytes = 7 << 10;  // and of a sample until it leaves the stack
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   const Stack& stack = thread.signal_stack;
-  return stack.contains(here) && here - stack.low < kHookBytes + thread.session->signal_frame_bytes;
+  return stack.contains(here) && here - stack.low < kWorkBytes + thread.session->signal_frame_bytes;
 }
 
 constexpr std::uint64_t bit_of_signal(int signal) { return std::uint64_t{1} << (signal - 1); }
@@ -39,5 +39,14 @@ bool call_off_signal_stack(char* stack_end, void (*work)(void*), void* argument)
 // The caller holds the thread's state. Four system calls; none if the program has forbidden itself
 // system calls.
 void call_elsewhere(ThreadState& thread, void (*work)(void*), void* argument);
+
+// Calls work(), elsewhere if there is little room here. The caller holds the thread's state.
+template <class Work>
+inline void call_with_room(ThreadState& thread, Work work) {
+  if (!has_little_room(thread)) [[likely]]
+    return work();
+  call_elsewhere(
+      thread, [](void* it) { (*static_cast<Work*>(it))(); }, &work);
+}
 
 }  // namespace fbleprof::signal_safe

@@ -4,6 +4,7 @@
 #include "arch/kernel.h"
 #include "signal_safe/context_at.h"
 #include "signal_safe/entries.h"
+#include "signal_safe/little_room.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/poisson.h"
 #include "signal_safe/preemption.h"
@@ -114,8 +115,8 @@ Ref node_of_call(const BusyGuard& guard, ThreadState& thread, const Call& call, 
   return thread.tree.enter(guard, context, function, call.site(), format::kEdgeSampled).to;
 }
 
-KnownWait& find_out(const BusyGuard& guard, ThreadState& thread, WaitThread& own,
-                    const Call& call) {
+KnownWait& find_out_here(const BusyGuard& guard, ThreadState& thread, WaitThread& own,
+                         const Call& call) {
   settle_profiles(thread,
                   filter_by_address(thread.current->gate, thread.hot->top, call.return_slot()));
   const std::uint32_t walks = thread.known.walks();
@@ -137,6 +138,13 @@ KnownWait& find_out(const BusyGuard& guard, ThreadState& thread, WaitThread& own
   asm volatile("" ::: "memory");
   known.frame = call.frame;
   return known;
+}
+
+KnownWait& find_out(const BusyGuard& guard, ThreadState& thread, WaitThread& own,
+                    const Call& call) {
+  KnownWait* found = nullptr;
+  call_with_room(thread, [&] { found = &find_out_here(guard, thread, own, call); });
+  return *found;
 }
 
 // Limits the share of time that walks at the begin of calls take.

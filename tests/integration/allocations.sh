@@ -16,6 +16,14 @@ import csv, sys
 print(sum(int(row["self"]) for row in csv.DictReader(sys.stdin) if row["name"] == sys.argv[1]))' "$2"
 }
 
+for way in exact 1K; do
+  begin "a handler on a signal stack of 3 kB, $way"
+  recording $way
+  settings+=(FBLEPROF_RATE=1)  # a sample has no room there
+  same "$PROGRAMS/scant_stack.plain"
+  verified "$profile"
+done
+
 for part in containers forms leaks threads; do
   dhat=
   # The loader makes a table for each thread, with 16 bytes for each library that has thread-local

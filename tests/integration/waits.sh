@@ -298,6 +298,12 @@ END
 command -v python3 >/dev/null && same python3 "$dir/program.py"
 verified "$profile"
 
+begin "a handler on a signal stack of 3 kB"
+settings=("${recording[@]}" FBLEPROF_RATE=1)  # a sample has no room there
+same "$PROGRAMS/scant_stack.plain"
+verified "$profile"
+check "its waits" "$(waited poll)" -ge 50
+
 begin "the launcher"
 "$FBLE_PROF" --waits -o "$profile" sleep 0.1
 check "asked for" "$(waited nanosleep)" -ge 90
