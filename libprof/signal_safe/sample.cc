@@ -118,18 +118,21 @@ bool takes_time(const ThreadState& thread) {
 
 // If a walk takes longer than the period, the next signal is pending before the handler returns,
 // and the program makes no progress. So samples are left out until the program has had several
-// times what the walk took; the next sample charges that time.
+// times what the walk took; the next sample charges that time. What a walk of this length cannot
+// take was not the walk (a virtual machine that stood still counts as CPU time, too): it must not
+// cost the samples of the next seconds.
 void rest_after_long_walk(ThreadState& thread) {
   constexpr std::uint32_t kLongWalk = 64;  // frames; shorter walks take a few microseconds
   constexpr std::int64_t kManyEntries = 4096;
-  constexpr std::uint64_t kTimesTheWalk = 4;
+  constexpr std::uint64_t kTimesTheWalk = 4, kLongestWalkNs = 100'000'000;
   // Blocks that share a frame are searched for the native function below them.
   const bool has_many_entries = thread.hot->top - thread.current->gate > kManyEntries;
   if (thread.known.walked() < kLongWalk && !has_many_entries) return;
   const std::uint64_t now = thread.session->clocks.cpu_ns();
-  if (now > thread.last_cpu_ns) {
-    thread.resting_until_ns = now + kTimesTheWalk * (now - thread.last_cpu_ns);
-  }
+  if (now <= thread.last_cpu_ns) return;
+  const std::uint64_t walk_ns = now - thread.last_cpu_ns;
+  thread.resting_until_ns =
+      now + kTimesTheWalk * (walk_ns < kLongestWalkNs ? walk_ns : kLongestWalkNs);
 }
 
 // --throttle. The guard proves that no slow path is changing the cache.

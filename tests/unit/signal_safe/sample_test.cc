@@ -14,12 +14,14 @@ using signal_safe::Sampled;
 using test::Recording;
 
 std::uint64_t cpu_now = 0, wall_now = 0;
+std::uint64_t cpu_per_look = 0;  // passes between two looks at the clock
 
 class Samples : public testing::Test {
  protected:
   Samples() {
     cpu_now = wall_now = 1000;
-    recording.session.clocks = {[] { return cpu_now; }, [] { return wall_now; }};
+    cpu_per_look = 0;
+    recording.session.clocks = {[] { return cpu_now += cpu_per_look; }, [] { return wall_now; }};
     recording.thread.last_cpu_ns = cpu_now;
     recording.thread.last_wall_ns = wall_now;
     recording.attach();
@@ -103,6 +105,29 @@ TEST_F(Samples, SampleOfTheSlowPathChangesNoTreeAndLosesNoTime) {
   }
   EXPECT_EQ(recording.ways(), before);
   EXPECT_EQ(charged(), (std::map<std::uint32_t, Charged>{{1, {10, 20, 2, 90}}}));
+}
+
+TEST_F(Samples, AfterALongWalkTheProgramRunsOnAndAStallDoesNotMakeItLonger) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  for (std::uint32_t i = 0; i < 5000; ++i) call(i == 0 ? 0 : 1, 1, i + 1);
+  const auto samples = [this] { return charged().at(1).samples; };
+  cpu_per_look = 10 * kMs;  // the walk takes 10 ms
+  sample(1, 5000, kMs);
+  cpu_per_look = 0;
+  EXPECT_EQ(samples(), 1u);
+  sample(1, 5000, 39 * kMs);
+  EXPECT_EQ(samples(), 1u) << "four times the walk";
+  sample(1, 5000, 2 * kMs);
+  EXPECT_EQ(samples(), 2u);
+  cpu_per_look = 3000 * kMs;
+  sample(1, 5000, kMs);
+  cpu_per_look = 0;
+  EXPECT_EQ(samples(), 3u);
+  sample(1, 5000, 399 * kMs);
+  EXPECT_EQ(samples(), 3u);
+  sample(1, 5000, 2 * kMs);
+  EXPECT_EQ(samples(), 4u);
+  EXPECT_EQ(charged().at(1).cpu, cpu_now - 1000);
 }
 
 TEST_F(Samples, RestGoesToTheLastSampledContext) {
