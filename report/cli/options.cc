@@ -270,12 +270,25 @@ std::string first_given(const po::variables_map& given,
   return {};
 }
 
+// "depth min" -> "--depth --min".
+std::string with_dashes(std::string_view words) {
+  std::string text = "--" + std::string(words);
+  for (std::size_t at = 0; (at = text.find(' ', at)) != std::string::npos; at += 3) {
+    text.insert(at + 1, "--");
+  }
+  return text;
+}
+
 // Why what is done instead of showing a view does not go with the options; "" if it does.
 std::string check_other_action(const Options& options, const po::variables_map& given) {
   if (options.action == Options::Action::kExport) {
-    const std::string order = first_given(given, kLook);
-    if (order.empty()) return {};
-    return fmt::format("{} is for views: --export {} has one form", order, options.exporter->name);
+    for (const char* option : kLook) {
+      if (given.count(option) == 0 || has_word(options.exporter->limits, option)) continue;
+      const std::string_view limits = options.exporter->limits;
+      return fmt::format("--{} is for views: --export {} {}", option, options.exporter->name,
+                         limits.empty() ? "has one form" : "takes " + with_dashes(limits));
+    }
+    return {};
   }
   std::string other;
   for (const View& view : views()) {
@@ -289,15 +302,6 @@ std::string check_other_action(const Options& options, const po::variables_map& 
   if (other.empty()) return {};
   return fmt::format("{} changes whole files: not with {}",
                      options.action == Options::Action::kPack ? "--pack" : "--trim", other);
-}
-
-// "depth min" -> "--depth --min".
-std::string with_dashes(std::string_view words) {
-  std::string text = "--" + std::string(words);
-  for (std::size_t at = 0; (at = text.find(' ', at)) != std::string::npos; at += 3) {
-    text.insert(at + 1, "--");
-  }
-  return text;
 }
 
 // The requested options that the view does not take; "" if it takes all.

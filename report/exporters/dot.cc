@@ -169,6 +169,7 @@ namespace {
 const RegisterExporter kDot({
     .name = "dot",
     .description = "the call graph for graphviz; --min and --all choose how much of it",
+    .limits = "min all",
     .write = write_dot,
 });
 

@@ -21,8 +21,8 @@ struct Export {
   const profile::Metric& metric;    // of formats that hold one metric; else the one shown first
   std::uint64_t total = 0;          // of the metric, before filtering
   bool kept_is_bound = false;
-  double min_percent = 0.5;  // graphs leave out what costs less than this share
-  bool all = false;          // ... or nothing
+  double min_percent = 1;  // graphs leave out what costs less than this share
+  bool all = false;        // ... or nothing
   // The runs as recorded, without contexts; null: unknown.
   const profile::Profile* runs = nullptr;
   bool has_sampled_times = false;  // the files hold times of a sampled run, or were given some
@@ -33,6 +33,7 @@ struct Exporter {
   std::string_view description;  // for people, half a line
   bool is_binary = false;        // not to be shown on a terminal
   bool wants_lines = false;      // holds source lines
+  std::string_view limits;       // "min all": the options that choose how much of it; "": none
   Result<std::string> (*write)(const Export&);
 };
 

@@ -65,6 +65,7 @@ Result<std::string> write_svg(const Export& input) {
 const RegisterExporter kSvg({
     .name = "svg",
     .description = "the call graph, drawn by graphviz's dot",
+    .limits = "min all",
     .write = write_svg,
 });
 

@@ -98,7 +98,7 @@ def cases():
     yield ["--raw"], text
     for name, check in EXPORTS.items():
         if name != "svg" or shutil.which("dot"):
-            yield ["--export", name], check
+            yield ["--export", name] + ["--all"] * (name in ("dot", "svg")), check
 
 
 with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -253,7 +253,7 @@ def check_firefox():
 
 
 def check_graphs():
-    path, data = exported("dot")
+    path, data = exported("dot", "--all")
     expect("dot: total", True, f"({totals[default]})" in data.decode())
     drawn = run("dot", "-Tsvg", path)
     expect("dot -Tsvg", True, drawn.rstrip().endswith("</svg>"))

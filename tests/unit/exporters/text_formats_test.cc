@@ -120,7 +120,7 @@ TEST(Dot, LabelsMadeEqualByShorteningShowTheirDifference) {
 TEST(Dot, HidesSmallNodesAndReportsThem) {
   const std::string out = export_of("dot", "a = 100000\na b = 1\n");
   EXPECT_FALSE(holds(out, "label=\"b")) << out;
-  EXPECT_TRUE(holds(out, "1 function and 1 call below 0.5% are hidden")) << out;
+  EXPECT_TRUE(holds(out, "1 function and 1 call below 1% are hidden")) << out;
 }
 
 // Graphviz reads no string of more than 16384 bytes.

@@ -148,6 +148,8 @@ TEST_F(CommandLine, OptionsThatDoNotGoTogetherAreRefused) {
       {{"--export", "folded", "--format", "json", "$one"}, "--format is for views"},
       {{"--export", "folded", "--min", "5", "$one"}, "--min is for views: --export folded"},
       {{"--export", "folded", "--all", "$one"}, "--all is for views"},
+      {{"--export", "dot", "--sort", "name", "$one"}, "--export dot takes --min --all"},
+      {{"--export", "dot", "--min", "101", "$one"}, "--min is a share: 0 to 100"},
       {{"--pack", "--lines", "$one"}, "--pack changes whole files: not with --lines"},
       {{"--serve", "--metric", "cpu", "$one"}, "--metric: --serve takes files"},
       {{"--summary", "--metric", "cpu", "$one"}, "--metric chooses what contexts cost; --summary"},
