@@ -151,11 +151,10 @@ near() {
 
 # near_share WHAT SHARE EXPECTED [MORE]: percentages; within what chance does to a count of the
 # profile's samples (4.5 standard deviations: once in 100,000), and MORE points (0.5).
-near_share() {
-  local bound
-  bound=$(awk -v p="$3" -v n="$(fact samples)" -v more="${4:-0.5}" \
-    'BEGIN { printf "%.3f", (n > 0 ? 4.5 * sqrt(p * (100 - p) / n) : 0) + more }')
-  near "$1" "$2" "$3" "$bound"
+near_share() { near "$1" "$2" "$3" "$(share_margin "$3" "${4:-0.5}")"; }
+share_margin() {
+  awk -v p="$1" -v n="$(fact samples)" -v more="$2" \
+    'BEGIN { printf "%.3f", (n > 0 ? 4.5 * sqrt(p * (100 - p) / n) : 0) + more }'
 }
 
 # launcher_refuses STATUS WORD ARGS...: fble-prof fails with one line that contains the word.

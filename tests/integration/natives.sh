@@ -10,23 +10,41 @@ libc() {
 # paths: a line for each context, "depth name calls sampled".
 contexts() { "$REPORT" --format csv "$profile" | tail -n +2; }
 
-begin "plain"
-settings=(FBLEPROF_LEAVES=1)
-same "$PROGRAMS/natives.plain" 400
-verified "$profile"
-libc_alone=$(libc) malloc_alone=$(dominated malloc)
-free_alone=$(dominated free) copy_alone=$(dominated copy)
-check "libc has most of the time ($libc_alone %)" "${libc_alone%.*}" -ge 60
+# A busy machine changes its speed, and memory does not slow down as the processor does. So a run is
+# compared with a run of the program without hooks just before it, and again if they differ.
+parts=(libc malloc free copy)
+shares() {
+  local part
+  libc
+  for part in "${parts[@]:1}"; do dominated "$part"; done
+}
+# compare_shares MODE: leaves the profile of the mode's run.
+compare_shares() {
+  local attempt i alone shares margin
+  for attempt in 1 2 3 4 5; do
+    same "$PROGRAMS/natives.plain" 400
+    verified "$profile"
+    mapfile -t alone < <(shares)
+    check "libc has most of the time (${alone[0]} %)" "${alone[0]%.*}" -ge 60
+    same "$PROGRAMS/natives.$1" 400
+    mapfile -t shares < <(shares)
+    for i in "${!parts[@]}"; do
+      margin=$(share_margin "${alone[i]}" $((i == 0 ? 3 : 2)))
+      awk -v a="${shares[i]}" -v b="${alone[i]}" -v m="$margin" \
+        'BEGIN { d = a - b; exit !(d <= m && d >= -m) }' && continue
+      [ "$attempt" = 5 ] &&
+        fail "${parts[i]}'s share is ${shares[i]}, expected ${alone[i]} within $margin"
+      continue 2
+    done
+    return
+  done
+}
 
 for mode in fentry mcountc cyg; do
   begin "$mode"
   settings=(FBLEPROF_LEAVES=1)
-  same "$PROGRAMS/natives.$mode" 400
+  compare_shares "$mode"
   expected
-  near_share "libc's share" "$(libc)" "$libc_alone" 3
-  near_share "malloc's share" "$(dominated malloc)" "$malloc_alone" 2
-  near_share "free's share" "$(dominated free)" "$free_alone" 2
-  near_share "copy's share" "$(dominated copy)" "$copy_alone" 2
   "$REPORT" --block malloc "$profile" | has_text 'allocate → malloc' ||
     fail "malloc does not stand below its caller"
   "$REPORT" --annotate malloc "$profile" | has_text 'libc.so' || fail "malloc has no code"

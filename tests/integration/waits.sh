@@ -17,6 +17,14 @@ waited() {
       END { printf "%d", sum / 1000000 }'
 }
 
+# waited_for WHAT FUNCTION MS: at least so long; else all paths are shown.
+waited_for() {
+  local ms
+  ms=$(waited "$2")
+  check "$1" "$ms" -ge "$3"
+  [ "$ms" -ge "$3" ] || paths >&2
+}
+
 for mode in fentry cyg plain; do
   begin "each kind of wait is charged to its context, $mode"
   settings=("${recording[@]}")
@@ -77,9 +85,9 @@ check "the view" "$("$REPORT" --waits --format csv "$profile" | grep -c cond_wai
 begin "sleeps without descriptors and reads of files are not for work"
 settings=("${recording[@]}")
 profiled "$PROGRAMS/waits.plain" naps "$dir/file"
-check "sleeps in poll" "$(waited poll)" -ge 250
-check "sleeps in select" "$(waited select)" -ge 250
-check "sleeps in the system call" "$(waited syscall)" -ge 250
+waited_for "sleeps in poll" poll 250
+waited_for "sleeps in select" select 250
+waited_for "sleeps in the system call" syscall 250
 [ -s "$dir/profiled.out" ] || check "reads of the disk" "$(waited pread)" -gt 0
 check "none is idle" "$(waited '[idle]')" = 0
 verified "$profile"
@@ -87,8 +95,8 @@ verified "$profile"
 begin "calls that few programs make"
 settings=("${recording[@]}")
 same "$PROGRAMS/waits.plain" seldom
-check "a list of transfers" "$(waited lio_listio)" -ge 90
-check "a system call by its number" "$(waited syscall)" -ge 90
+waited_for "a list of transfers" lio_listio 90
+waited_for "a system call by its number" syscall 90
 verified "$profile"
 
 begin "off is off"
@@ -109,15 +117,15 @@ for end in TERM KILL USR1; do
   server=$!
   for ((i = 0; i < 100; ++i)); do [ -s "$dir/ready" ] && break; sleep 0.05; done
   sleep 0.3
-  check "while it lives" "$(waited epoll_wait)" -ge 250
-  check "it is idle" "$(waited '[idle]')" -ge 250
+  waited_for "while it lives" epoll_wait 250
+  waited_for "it is idle" '[idle]' 250
   live=$(paths | grep epoll_wait | sed 's/ [0-9]*$//')
   verified "$profile"
   kill -"$end" $server
   wait $server 2>/dev/null
   verified "$profile"
   [ "$end" = KILL ] || {
-    check "at its end" "$(waited epoll_wait)" -ge 250
+    waited_for "at its end" epoll_wait 250
     check "the same path" "$(paths | grep epoll_wait | sed 's/ [0-9]*$//')" = "$live"
   }
 done
@@ -126,7 +134,7 @@ begin "a forked child has its own waits"
 settings=("${recording[@]}")
 same "$PROGRAMS/waits.fentry" fork
 verified "$profile"
-check "the parent's" "$(waited waitpid)" -ge 200
+waited_for "the parent's" waitpid 200
 child=$(profiles_in "$(dirname "$profile")" | grep 'out\.[0-9]*$' | head -n 1)
 verified "$child"
 # Two waits of 100 ms, less the CPU time of the calls themselves.
@@ -137,28 +145,28 @@ begin "cancelled threads, and calls left by siglongjmp"
 settings=("${recording[@]}")
 same "$PROGRAMS/waits.fentry" cancel
 verified "$profile"
-check "what was left" "$(waited read)" -ge 300
-check "what came after" "$(waited clock_nanosleep)" -ge 99
+waited_for "what was left" read 300
+waited_for "what came after" clock_nanosleep 99
 
 begin "a wait that a handler leaves ends at once"
 settings=("${recording[@]}")
 same "$PROGRAMS/waits.plain" jumps
 verified "$profile"
-check "the wait" "$(waited leaves)" -ge 290
+waited_for "the wait" leaves 290
 check "what follows is unseen" $(($(total unseen) / 1000000)) -ge 290
-check "the fiber's" "$(waited fiber_reads)" -ge 40
+waited_for "the fiber's" fiber_reads 40
 
 begin "a plugin at the address of another has its own waits"
 settings=("${recording[@]}")
 same "$PROGRAMS/waits.plain" plugins "$PROGRAMS/waiting_first.plain" "$PROGRAMS/waiting_second.plain"
 for plugin in first second; do
-  check "$plugin: five waits of 10 ms" "$(waited "${plugin}_waits")" -ge 49
+  waited_for "$plugin: five waits of 10 ms" "${plugin}_waits" 49
 done
 
 begin "functions of the program's that have names of libc's get their arguments"
 settings=("${recording[@]}")
 same "$PROGRAMS/own_names.plain"
-check "libc's are recorded" "$(waited usleep)" -ge 49
+waited_for "libc's are recorded" usleep 49
 settings=("LD_PRELOAD=$wrappers")
 same "$PROGRAMS/own_names.plain"
 
@@ -218,7 +226,7 @@ gcc "$dir/lines.c" -o "$dir/lines" || fail "no program"
 settings=("${recording[@]}")
 same "$dir/lines"
 for call in fgets fgets_unlocked __fgets_chk __fgets_unlocked_chk; do
-  check "it waited in $call" "$(waited $call)" -ge 5
+  waited_for "it waited in $call" $call 5
 done
 
 begin "functions of a preloaded library are called as without"
@@ -302,13 +310,13 @@ begin "a handler on a signal stack of 3 kB"
 settings=("${recording[@]}" FBLEPROF_RATE=1)  # a sample has no room there
 same "$PROGRAMS/scant_stack.plain"
 verified "$profile"
-check "its waits" "$(waited poll)" -ge 50
+waited_for "its waits" poll 50
 
 begin "the launcher"
 "$FBLE_PROF" --waits -o "$profile" sleep 0.1
-check "asked for" "$(waited nanosleep)" -ge 90
+waited_for "asked for" nanosleep 90
 "$FBLE_PROF" --clock=wall -o "$profile" sleep 0.1
-check "with the wall clock" "$(waited nanosleep)" -ge 90
+waited_for "with the wall clock" nanosleep 90
 "$FBLE_PROF" --clock=wall --no-waits -o "$profile" sleep 0.1
 check "not asked for" -z "$(total wait)"
 "$FBLE_PROF" --waits --no-waits true 2>"$dir/err"
