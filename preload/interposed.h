@@ -14,7 +14,9 @@
 #include <ucontext.h>
 #include <wordexp.h>
 
-#define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))
+// These functions stand together, in a section of their own: their frames are on no path.
+#define FBLEPROF_INTERPOSE \
+  extern "C" __attribute__((visibility("default"), section("fbleprof_interposed")))
 
 namespace fbleprof::preload {
 

@@ -2,6 +2,7 @@
 
 #include "capture/loader_symbols.h"
 #include "capture/own_memory.h"
+#include "capture/wrappers.h"
 #include "signal_safe/allocation_calls.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/session.h"
@@ -43,6 +44,7 @@ void find_allocator(Settings& settings) {
     return;
   }
   options.row_bytes = signal_safe::kMemoryRowBytes;
+  add_wrappers(reinterpret_cast<std::uint64_t>(describe));
   fbleprof_allocator allocator{};
   describe(&allocator);
   least_distance = allocator.is_libcs ? kGlibcDistance : kLeastDistance;

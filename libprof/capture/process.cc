@@ -30,6 +30,7 @@
 #include "capture/threads.h"
 #include "capture/unrecorded.h"
 #include "capture/waits.h"
+#include "capture/wrappers.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -110,13 +111,14 @@ void start_process(char** environment, void (*tell_end)()) {
   new (&profile.settings) Settings(read_settings(environment));
   if (are_threads_found()) profile.settings.program_pid = own_pid();
   if (!is_wanted(profile.settings)) return;
+  find_loaded_objects();
+  add_interposed();
   find_allocator(profile.settings);
   const ProcessStatus status = process_status();
   // A new kind of system call might kill a confined program. timer_create is still used there: it
   // is older and more common than perf_event_open.
   profile.perf_allowed = !status.is_confined;
   settle_event(profile.settings, profile.perf_allowed);
-  find_loaded_objects();
   learn_signal_frames();
   find_wrappers(profile.settings);
   settle_switches(profile.settings, profile.perf_allowed);

@@ -4,7 +4,8 @@
 // exit, a fatal signal (ending, fatal_signals) or exec (exec). Each file of this folder includes
 // only files to its left in this list:
 //
-//   text, glob, clock, kernel_file, large_stack < loader_symbols, stack_bounds, own_memory <
+//   text, glob, clock, kernel_file, large_stack, wrappers < loader_symbols, stack_bounds,
+//     own_memory <
 //     options < allocations < waits < program_path < process_facts < children, output_name <
 //     output_file < sampling_timer < signals < thread_memory, thread_choice < threads <
 //     signal_stack, found_threads < modules < text_memory < hook_copy < metrics, description <

@@ -2,7 +2,7 @@
 
 #include "capture/loader_symbols.h"
 #include "capture/own_memory.h"
-#include "signal_safe/loaded_objects.h"
+#include "capture/wrappers.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/session.h"
 #include "signal_safe/wait_calls.h"
@@ -43,12 +43,7 @@ void find_wrappers(Settings& settings) {
   signal_safe::Options& options = settings.recording;
   if (fbleprof_find_waited != nullptr) {
     fbleprof_find_waited();
-    signal_safe::LoadedObject wrappers;
-    if (signal_safe::find_object(reinterpret_cast<std::uint64_t>(fbleprof_find_waited),
-                                 &wrappers)) {
-      session.wrappers_begin = wrappers.begin;
-      session.wrappers_end = wrappers.end;
-    }
+    add_wrappers(reinterpret_cast<std::uint64_t>(fbleprof_find_waited));
   } else if (settings.waits == Settings::Waits::kOn) {
     settings.complaints.add(
         "FBLEPROF_WAITS: no waits are recorded, because libfbleprof_wait.so is not loaded: name it "

@@ -78,7 +78,8 @@ const void* jumped_from(const ThreadState& thread, std::uint64_t site) {
   // The unwind table has PLTs as functions, and the wrapper itself.
   const bool is_start =
       target == function.address || session.trampolines.function_at(target) == function.address;
-  if (function.module == 0 || !is_start || session.is_wrapper(function.address)) return nullptr;
+  if (function.module == 0 || !is_start || session.wrappers.contains(function.address))
+    return nullptr;
   const auto* code = reinterpret_cast<const std::uint8_t*>(function.address);
   return arch::slot_of_stub(code) == 0 ? code : nullptr;
 }

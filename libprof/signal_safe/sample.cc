@@ -99,7 +99,7 @@ void charge_wait_at_end(ThreadState& thread) {
 }
 
 bool is_ours(const Session& session, std::uint64_t pc) {
-  return (pc >= session.text_begin && pc < session.text_end) || session.is_wrapper(pc) ||
+  return (pc >= session.text_begin && pc < session.text_end) || session.wrappers.contains(pc) ||
          session.trampolines.contains(pc) || session.adapters.contains(pc);
 }
 

@@ -34,9 +34,8 @@ struct Clocks {
 };
 
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
-// The code of the adapters, which counts as overhead. One thread at a time adds to it; any may ask,
-// handlers included.
-class AdapterCode {
+// Code of a few modules. One thread at a time adds to it; any may ask, handlers included.
+class CodeRanges {
  public:
   bool add(std::uint64_t begin, std::uint64_t end) {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
@@ -119,10 +118,10 @@ struct Session {
 
   // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
-  // The code of the library with the wrappers of blocking calls. Its frames are on no path.
-  std::uint64_t wrappers_begin = 0, wrappers_end = 0;
-  bool is_wrapper(std::uint64_t pc) const { return pc >= wrappers_begin && pc < wrappers_end; }
-  AdapterCode adapters;
+  // The code of functions that the program calls in place of libc's, and that call these: its
+  // frames are on no path.
+  CodeRanges wrappers;
+  CodeRanges adapters;  // their code counts as overhead
 
   // For Options::throttle. Called by samples. Null: no hook can be taken back.
   Unhook unhook = nullptr;

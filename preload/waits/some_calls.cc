@@ -59,10 +59,10 @@ constexpr Word kFutexWaitv = 449, kFutexWait = 455;
 // What a system call may wait for, as the function of its name does; none: it does not block.
 std::optional<WaitKind> kind_of_wait(Word number, Word a, Word b, Word c, Word d, Word e) {
   switch (number) {
-    case SYS_poll:
-      return kind_of_poll(b != 0, static_cast<int>(c) >= 0);
+    case SYS_poll:  // the kernel, too, reads half of the register
+      return kind_of_poll(static_cast<int>(b) != 0, static_cast<int>(c) >= 0);
     case SYS_ppoll:
-      return kind_of_poll(b != 0, c != 0);
+      return kind_of_poll(static_cast<int>(b) != 0, c != 0);
     case SYS_select:
     case SYS_pselect6:
       return kind_of_select(a, b, c, d, e);

@@ -24,6 +24,15 @@ for way in exact 1K; do
   verified "$profile"
 done
 
+begin "the wrappers are not in the tree, and their time is profiling cost"
+recording 512K
+same "$PROGRAMS/natives.plain" 100
+verified "$profile"
+"$REPORT" --export folded --metric cpu -o - "$profile" >"$dir/paths"
+has_text ';main;allocate;malloc[; ]' "$dir/paths" || fail "no sample in malloc: $(cat "$dir/paths")"
+lacks_text 'malloc \[\|free \[\|_alloc\.so' "$dir/paths" || fail "a function stands below itself"
+check "profiling cost" "$("$REPORT" --summary --format csv "$profile" | sed -n 's/.*,overhead_ns,//p')" -gt 0
+
 for part in containers forms leaks threads; do
   dhat=
   # The loader makes a table for each thread, with 16 bytes for each library that has thread-local

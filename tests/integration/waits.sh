@@ -92,6 +92,14 @@ waited_for "sleeps in the system call" syscall 250
 check "none is idle" "$(waited '[idle]')" = 0
 verified "$profile"
 
+begin "what libc's functions are called through is not in the tree"
+settings=("${recording[@]}" FBLEPROF_RATE=20000)
+profiled "$PROGRAMS/waits.plain" naps "$dir/file"
+verified "$profile"
+paths "$profile" cpu >"$dir/paths"
+has_text ';naps_in_calls;syscall ' "$dir/paths" || fail "no sample in a call: $(cat "$dir/paths")"
+lacks_text '\(syscall\|pthread_create\) \[' "$dir/paths" || fail "a function stands below itself"
+
 begin "calls that few programs make"
 settings=("${recording[@]}")
 same "$PROGRAMS/waits.plain" seldom

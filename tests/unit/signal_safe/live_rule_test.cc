@@ -41,8 +41,7 @@ TEST_F(LiveRule, ACallNamesTheFunctionWhoseFirstByteItLeadsTo) {
   std::memcpy(operand, &distance, sizeof distance);
   EXPECT_EQ(signal_safe::jumped_from(thread(), site), nullptr);
   recording.code.write_call(site, 3);
-  recording.session.wrappers_begin = recording.code.start_of(3);
-  recording.session.wrappers_end = recording.code.start_of(4);
+  recording.session.wrappers.add(recording.code.start_of(3), recording.code.start_of(4));
   EXPECT_EQ(signal_safe::jumped_from(thread(), site), nullptr) << "the wrapper itself";
   recording.code.write_call(site, 4);
   const std::uint8_t stub[] = {0xff, 0x25, 0x00, 0x01, 0x00, 0x00};  // jmp *0x100(%rip)

@@ -433,8 +433,8 @@ TEST(SampledBlocks, OnePlaceThatIsFullTakesNoMore) {
   EXPECT_EQ(sampled.take(block(1)).node, 0u) << "it is gone";
 }
 
-TEST(AdapterCode, IsLimitedInNumber) {
-  signal_safe::AdapterCode code;
+TEST(CodeRanges, IsLimitedInNumber) {
+  signal_safe::CodeRanges code;
   for (std::uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(code.add(100 * i, 100 * i + 10));
   EXPECT_FALSE(code.add(1000, 1010));
   EXPECT_TRUE(code.contains(305));
