@@ -87,10 +87,28 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
                   "try again");
 }
 
+const Mapping* libc_in(const std::vector<Mapping>& mappings) {
+  const Mapping* file = find_file(mappings, "libc.so.6");
+  return file ? file : find_file(mappings, "libc-2");
+}
+
+// A program that has just begun has no file yet, then glibc's loader, and soon its libc.
+std::vector<Mapping> mappings_after_start(pid_t pid) {
+  constexpr int kLooks = 100;
+  constexpr std::chrono::milliseconds kBetween(10);
+  for (int i = 1;; ++i) {
+    std::vector<Mapping> mappings = mappings_of(pid);
+    const bool begins = !mappings.empty() && !libc_in(mappings) &&
+                        (!find_file(mappings, "") || find_file(mappings, "ld-linux") ||
+                         find_file(mappings, "ld-2"));
+    if (!begins || i == kLooks) return mappings;
+    std::this_thread::sleep_for(kBetween);
+  }
+}
+
 Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
   if (mappings.empty()) return refusal_to_look(pid);
-  const Mapping* file = find_file(mappings, "libc.so.6");
-  if (!file) file = find_file(mappings, "libc-2");
+  const Mapping* file = libc_in(mappings);
   if (!file) {
     return error_of(pid, "it has no glibc: it is linked statically, or with another libc",
                     "it cannot be profiled");
@@ -123,7 +141,7 @@ Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
 }  // namespace
 
 Result<std::unique_ptr<BorrowedThread>> BorrowedThread::take(pid_t pid) {
-  const std::vector<Mapping> mappings = mappings_of(pid);
+  const std::vector<Mapping> mappings = mappings_after_start(pid);
   const auto libc = find_libc(pid, mappings);
   if (!libc) return libc.error();
   auto thread = stop_safely(pid, mappings);

@@ -43,7 +43,11 @@ std::uint64_t start_ticks(pid_t pid) {
   return at == std::string::npos ? 0 : std::strtoull(stat.c_str() + at + 1, nullptr, 10);
 }
 
-std::string image_of(pid_t pid) { return read_file(proc(pid) + "/auxv"); }
+std::string image_of(pid_t pid) {
+  constexpr std::size_t kEndBytes = 16;  // all that there is in the middle of an exec
+  std::string vector = read_file(proc(pid) + "/auxv");
+  return vector.size() > kEndBytes ? vector : std::string();
+}
 
 std::vector<pid_t> threads_of(pid_t pid) { return numbers_in(proc(pid) + "/task"); }
 

@@ -14,7 +14,7 @@ namespace fbleprof::control {
 std::uint64_t start_ticks(pid_t pid);
 
 // What the kernel told its program at the start, with random addresses: other bytes after each
-// exec. "" if that is not shown.
+// exec. "" if that is not shown, and in the middle of an exec.
 std::string image_of(pid_t pid);
 
 // Its threads.

@@ -316,16 +316,30 @@ bool ends_now(pid_t pid) {
   return false;
 }
 
+// As control::image_of; waits for the end of an exec.
+std::string image_after_exec(pid_t pid) {
+  constexpr int kLooks = 200;
+  constexpr std::chrono::milliseconds kBetween(1);
+  std::string image = control::image_of(pid);
+  for (int i = 0; i < kLooks && image.empty() && !attach::has_ended(pid); ++i) {
+    std::this_thread::sleep_for(kBetween);
+    image = control::image_of(pid);
+  }
+  return image;
+}
+
 int start(const Request& request, pid_t pid, const std::string& library, Filtered filtered) {
   if (const std::string fault = fault_of_directory(request, pid); !fault.empty()) {
     return give_up(kWrongUse, fault);
   }
   if (const int status = check_confinement(request, pid, filtered)) return status;
-  const std::string name = "process " + std::to_string(pid), image = control::image_of(pid);
+  const std::string name = "process " + std::to_string(pid);
+  const std::string image = image_after_exec(pid);
   // What fails because of that says something else.
   const auto is_another_program = [&] {
+    // Empty in the middle of an exec, and at the end.
     const std::string now = control::image_of(pid);
-    return !image.empty() && !now.empty() && now != image;
+    return now != image && !attach::has_ended(pid);
   };
   const auto refuse = [&](const std::string& line) {
     return give_up(kRefused, is_another_program()
