@@ -147,6 +147,10 @@ void reset_memory(ThreadMemory& memory) {
   memory.state.busy = 0;
   memory.state.is_behind = 0;
   memory.state.is_left_out = false;
+  // The thread before had another clock.
+  memory.state.resting_until_ns = 0;
+  memory.state.searches_in_vain = 0;
+  memory.state.known.forget_time();
 }
 
 // Provides shadow memory for a machine stack; keeps existing memory if it is large enough. A

@@ -62,6 +62,9 @@ class KnownStack {
   // Begins a walk. `now_ns`: the thread's CPU time, which earns the budget.
   void begin(std::uint64_t now_ns);
 
+  // The next walk is that of another thread, with a clock of its own.
+  void forget_time() { paid_until_ns_ = 0; }
+
   // The place for the next frame of the walk; null: the walk ends here. `is_deep`: whether there
   // may be more than kMaxFrames. Frames are numbered from the innermost.
   WalkedFrame* next(Pages& pages, bool is_deep);

@@ -50,6 +50,16 @@ begin "threads without hooks, all of them sampled"
 profiled "$PROGRAMS/openmp.plain"
 check "item has the time" "$(share item | cut -d. -f1)" -ge 80
 
+for mode in fentry plain; do
+  begin "deep threads that follow each other are sampled like one, $mode"
+  profiled "$PROGRAMS/deep_threads.$mode" 1 1600
+  one=$(fact samples)
+  profiled "$PROGRAMS/deep_threads.$mode" 8 200
+  verified "$profile"
+  check "samples" $(($(fact samples) * 2)) -ge "$one"
+  check "few are of no function" "$(share '[root]' | cut -d. -f1)" -le 5
+done
+
 for mode in fentry mcountc cyg cygclang; do
   begin "what comes after the last sample $mode"
   same "$PROGRAMS/last.$mode"
