@@ -15,8 +15,9 @@
 #include <wordexp.h>
 
 // These functions stand together, in a section of their own: their frames are on no path.
-#define FBLEPROF_INTERPOSE \
-  extern "C" __attribute__((visibility("default"), section("fbleprof_interposed")))
+#define FBLEPROF_AMONG_INTERPOSED \
+  __attribute__((visibility("default"), section("fbleprof_interposed")))
+#define FBLEPROF_INTERPOSE extern "C" FBLEPROF_AMONG_INTERPOSED
 
 namespace fbleprof::preload {
 

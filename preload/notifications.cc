@@ -106,8 +106,8 @@ bool sampled(const char* name, long given, sigevent* changed) {
 
 using fbleprof::preload::Words;
 extern "C" {
-__attribute__((visibility("default"))) Words timer_create_of_words __asm__("timer_create");
-__attribute__((visibility("default"))) Words mq_notify_of_words __asm__("mq_notify");
+FBLEPROF_AMONG_INTERPOSED Words timer_create_of_words __asm__("timer_create");
+FBLEPROF_AMONG_INTERPOSED Words mq_notify_of_words __asm__("mq_notify");
 }
 
 long timer_create_of_words(long clock, long event, long timer, long d, long e, long f) {

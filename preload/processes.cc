@@ -113,8 +113,7 @@ int become_daemon(bool keeps_directory, bool keeps_streams) {
 }
 }  // namespace
 
-extern "C" __attribute__((visibility("default")))
-fbleprof::preload::Words daemon_of_words __asm__("daemon");
+FBLEPROF_INTERPOSE fbleprof::preload::Words daemon_of_words __asm__("daemon");
 
 long daemon_of_words(long a, long b, long c, long d, long e, long f) {
   const capture::Definition next = capture::next_definition_of_libc("daemon", _DYNAMIC);
@@ -159,13 +158,15 @@ using capture::NextProgram;
 
 // Calls start(environment), with the environment that the next program is to get.
 template <typename Call>
-auto start_program(const NextProgram& program, Arguments environment, Call start) {
+[[gnu::always_inline]] inline auto start_program(const NextProgram& program, Arguments environment,
+                                                 Call start) {
   const capture::NextEnvironment next(program, environment);
   void* const memory = __builtin_alloca(next.bytes());
   return start(next.bytes() != 0 ? next.write(memory) : environment);
 }
 template <typename Call>
-auto become_program(const NextProgram& program, Arguments environment, Call exec) {
+[[gnu::always_inline]] inline auto become_program(const NextProgram& program, Arguments environment,
+                                                  Call exec) {
   return start_program(program, environment, [&](Arguments handed_on) {
     const capture::MaskOfProgram mask;
     const capture::Exec around;
@@ -283,9 +284,10 @@ FBLEPROF_INTERPOSE int execle(const char* path, const char* first, ...) noexcept
 
 namespace {
 // posix_spawn and the like, which hand the mask of signals on.
-int spawn(fbleprof::preload::Original<fbleprof::preload::Spawn>& original,
-          const NextProgram& program, int* id, const posix_spawn_file_actions_t* actions,
-          const posix_spawnattr_t* attributes, Arguments argv, Arguments envp) {
+[[gnu::always_inline]] inline int spawn(
+    fbleprof::preload::Original<fbleprof::preload::Spawn>& original, const NextProgram& program,
+    int* id, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
+    Arguments argv, Arguments envp) {
   if (!original) return ENOSYS;  // an older libc lacks the last two, but finds ours
   return start_program(program, envp, [&](Arguments handed_on) {
     const capture::MaskOfProgram mask;

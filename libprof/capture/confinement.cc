@@ -34,6 +34,7 @@ void stop_measuring() {
   session.options.waits = false;
   session.code_map.stop_asking_kernel();
   signal_safe::expect_forbidden_calls();
+  session.is_confined.store(true, std::memory_order_relaxed);
   for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
   drain_pending();
   grow_all_memory();

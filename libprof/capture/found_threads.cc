@@ -9,6 +9,7 @@
 #include "capture/clock.h"
 #include "capture/kernel_file.h"
 #include "capture/sampling_timer.h"
+#include "capture/signal_stack.h"
 #include "capture/signals.h"
 #include "capture/stack_bounds.h"
 #include "capture/threads.h"
@@ -173,12 +174,14 @@ bool is_main_thread() { return kernel_call(SYS_getpid) == kernel_call(SYS_gettid
 void attach_borrowed_thread() {
   if (!is_main_thread() || fbleprof_hot.self || fbleprof_attach_lazily) return;
   attach_this_thread(bounds_of_main_thread(), clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  learn_signal_stack();
 }
 
 void attach_found_thread(std::uint64_t sp) {
   StackBounds bounds = bounds_of_main_thread();  // its mapping grows
   if (!is_main_thread() || sp < bounds.low || sp >= bounds.high) bounds = bounds_of_stack_at(sp);
   attach_this_thread(bounds, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  learn_signal_stack();
 }
 
 }  // namespace fbleprof::capture

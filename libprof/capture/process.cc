@@ -25,6 +25,7 @@
 #include "capture/process_facts.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
+#include "capture/signal_stack.h"
 #include "capture/signals.h"
 #include "capture/stack_bounds.h"
 #include "capture/threads.h"
@@ -74,6 +75,8 @@ void attach_unknown_thread() {
   if (handler_is_installed()) open_mask_of_thread();
   SamplingBlocked guard;
   attach_this_thread({0, 0}, 0);
+  // A filter that confined the program before its start may forbid the question.
+  if (profile.perf_allowed) learn_signal_stack();
   if (fbleprof_hot.top && tell_end_of_thread && is_known_to_libc()) tell_end_of_thread();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "arch/kernel.h"
 #include "capture/signals.h"
 #include "capture/stack_bounds.h"
 #include "capture/threads.h"
@@ -50,6 +51,14 @@ int set_signal_stack(const stack_t* stack, stack_t* old,
     too_small.ss_flags &= static_cast<int>(kAutoDisarm);
   }
   return 0;
+}
+
+void learn_signal_stack() {
+  stack_t now{};
+  if (arch::kernel_call(SYS_sigaltstack, 0, reinterpret_cast<long>(&now)) != 0 || is_off(now)) {
+    return;
+  }
+  note_signal_stack(now.ss_sp, now.ss_size);
 }
 
 }  // namespace fbleprof::capture

@@ -13,4 +13,8 @@ namespace fbleprof::capture {
 int set_signal_stack(const stack_t* stack, stack_t* old,
                      int (*real)(const stack_t*, stack_t*) noexcept);
 
+// Notes the signal stack that the calling thread has, which was set before the thread was attached.
+// Async-signal-safe; one system call.
+void learn_signal_stack();
+
 }  // namespace fbleprof::capture

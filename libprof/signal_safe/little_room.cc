@@ -2,7 +2,6 @@
 
 #include "arch/call_on.h"
 #include "arch/kernel.h"
-#include "signal_safe/peek.h"
 
 namespace fbleprof::signal_safe {
 
@@ -10,9 +9,9 @@ namespace {
 
 using arch::kernel_call;
 
-std::uint64_t set_mask(std::uint64_t mask) {
+std::uint64_t change_mask(int how, std::uint64_t mask) {
   std::uint64_t before = 0;
-  kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask),
+  kernel_call(SYS_rt_sigprocmask, how, reinterpret_cast<long>(&mask),
               reinterpret_cast<long>(&before), sizeof mask);
   return before;
 }
@@ -45,10 +44,14 @@ bool call_off_signal_stack(char* stack_end, void (*work)(void*), void* argument)
 }
 
 void call_elsewhere(ThreadState& thread, void (*work)(void*), void* argument) {
-  if (thread.sample_stack_end == nullptr || are_calls_forbidden()) return work(argument);
-  const std::uint64_t mask = set_mask(kAllButFaults);
+  if (thread.sample_stack_end == nullptr ||
+      thread.session->is_confined.load(std::memory_order_relaxed)) {
+    return work(argument);
+  }
+  // Faults that are blocked stay so: their handler may run now, and have raised one for later.
+  const std::uint64_t mask = change_mask(SIG_BLOCK, kAllButFaults);
   const bool is_done = call_off_signal_stack(thread.sample_stack_end, work, argument);
-  set_mask(mask);
+  change_mask(SIG_SETMASK, mask);
   if (!is_done) work(argument);
 }
 

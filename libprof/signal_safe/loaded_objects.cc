@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "arch/kernel.h"
+#include "signal_safe/little_room.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::signal_safe {
@@ -37,7 +38,14 @@ bool ask(std::uint64_t address, LoadedObject* object) {
     auto* q = static_cast<Query*>(argument);
     return loader_function(reinterpret_cast<void*>(q->address), &q->answer);
   };
-  if (fbleprof_preserving_vectors(call, &query) != 0) return false;
+  long failed = 0;
+  const auto ask_loader = [&] { failed = fbleprof_preserving_vectors(call, &query); };
+  if (fbleprof_hot.top != nullptr) {
+    call_with_room(*fbleprof_hot.self, ask_loader);
+  } else {
+    ask_loader();
+  }
+  if (failed != 0) return false;
   const LoaderAnswer& answer = query.answer;
   object->begin = reinterpret_cast<std::uint64_t>(answer.begin);
   object->end = reinterpret_cast<std::uint64_t>(answer.end);

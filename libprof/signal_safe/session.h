@@ -113,6 +113,9 @@ struct Session {
   // (PR_SET_TSC), which libc's clock_gettime does.
   std::atomic<bool> clocks_by_system_call{false};
 
+  // The program has confined itself: any system call might end it.
+  std::atomic<bool> is_confined{false};
+
   // The largest frame that the kernel makes for a signal.
   std::uint64_t signal_frame_bytes = 2048;
 

@@ -16,12 +16,14 @@ import csv, sys
 print(sum(int(row["self"]) for row in csv.DictReader(sys.stdin) if row["name"] == sys.argv[1]))' "$2"
 }
 
-for way in exact 1K; do
-  begin "a handler on a signal stack of 3 kB, $way"
-  recording $way
-  settings+=(FBLEPROF_RATE=1)  # a sample has no room there
-  same "$PROGRAMS/scant_stack.plain"
-  verified "$profile"
+for mode in plain fentry mcountc cyg; do
+  for way in exact 1K; do
+    begin "a handler on a signal stack of 3 kB, $way, $mode"
+    recording $way
+    settings+=(FBLEPROF_RATE=1)  # a sample has no room there
+    same "$PROGRAMS/scant_stack.$mode"
+    verified "$profile"
+  done
 done
 
 begin "the wrappers are not in the tree, and their time is profiling cost"

@@ -93,12 +93,12 @@ check "none is idle" "$(waited '[idle]')" = 0
 verified "$profile"
 
 begin "what libc's functions are called through is not in the tree"
-settings=("${recording[@]}" FBLEPROF_RATE=20000)
-profiled "$PROGRAMS/waits.plain" naps "$dir/file"
+settings=("${recording[@]}")
+profiled "$PROGRAMS/threads.plain" short 20000
 verified "$profile"
 paths "$profile" cpu >"$dir/paths"
-has_text ';naps_in_calls;syscall ' "$dir/paths" || fail "no sample in a call: $(cat "$dir/paths")"
-lacks_text '\(syscall\|pthread_create\) \[' "$dir/paths" || fail "a function stands below itself"
+has_text ';main;.*pthread_create[; ]' "$dir/paths" || fail "no sample in a call: $(cat "$dir/paths")"
+lacks_text 'pthread_create \[' "$dir/paths" || fail "a function stands below itself"
 
 begin "calls that few programs make"
 settings=("${recording[@]}")
@@ -314,11 +314,25 @@ END
 command -v python3 >/dev/null && same python3 "$dir/program.py"
 verified "$profile"
 
-begin "a handler on a signal stack of 3 kB"
-settings=("${recording[@]}" FBLEPROF_RATE=1)  # a sample has no room there
-same "$PROGRAMS/scant_stack.plain"
-verified "$profile"
-waited_for "its waits" poll 50
+for mode in plain fentry mcountc cyg; do
+  begin "a handler on a signal stack of 3 kB, $mode"
+  settings=("${recording[@]}" FBLEPROF_RATE=1)  # a sample has no room there
+  same "$PROGRAMS/scant_stack.$mode"
+  verified "$profile"
+  waited_for "its waits" poll 50
+
+  begin "what a handler of a fault raises waits for its end, $mode"
+  settings=("${recording[@]}" FBLEPROF_RATE=1)
+  same "$PROGRAMS/scant_stack.$mode" fault
+  has_text reported "$dir/profiled.out" || fail "the handler did not end"
+done
+
+begin "a handler on a signal stack of 3 kB, of a program that was confined before it started"
+readv=310 EPERM=1
+plain "$PROGRAMS/scant_stack.fentry"
+run profiled -- "$PROGRAMS/refusing.plain" $readv=$EPERM -- env "${recording[@]}" FBLEPROF_RATE=1 \
+  FBLEPROF_OUT="$profile" "$PROGRAMS/scant_stack.fentry"
+same_as_plain
 
 begin "the launcher"
 "$FBLE_PROF" --waits -o "$profile" sleep 0.1

@@ -1,7 +1,9 @@
-// A handler on a signal stack that leaves it 3 kB makes calls that wait, and allocates: recorders
-// of waits and allocations must not take more. Prints how often it ran.
+// A handler on a signal stack that leaves it 3 kB makes calls that wait and that end waits, calls
+// functions of the program, and allocates: recorders must not take more. Prints how often it ran.
+//   scant_stack fault   then the handler of a fault, which raises the fatal one for when it returns
 #define _GNU_SOURCE
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +16,20 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-static int ends[2];
+static int ends[2], to_peer[2];
 static volatile int handled;
 static void* volatile block;
+
+__attribute__((noinline)) static void count(void) { ++handled; }
+static void (*volatile through_pointer)(void) = count;
+__attribute__((noinline)) static void count_by_jump(void) { through_pointer(); }
+
+static void* peer(void* unused) {
+  char byte;
+  while (read(to_peer[0], &byte, 1) == 1) {
+  }
+  return unused;
+}
 
 static void on_signal(int number) {
   char byte;
@@ -25,10 +38,18 @@ static void on_signal(int number) {
   poll(NULL, 0, 1);
   block = malloc(1000);
   free(block);
-  ++handled;
+  count_by_jump();
+  if (write(to_peer[1], "x", 1) != 1) abort();  // it waits
 }
 
-int main(void) {
+static void on_fault(int number) {
+  signal(number, SIG_DFL);
+  raise(number);  // blocked
+  on_signal(number);
+  if (write(1, "reported\n", 9) != 9) abort();
+}
+
+int main(int argc, char** argv) {
   enum { kTimes = 50, kPage = 4096, kRoom = 3072 };
   size_t frame = getauxval(AT_MINSIGSTKSZ);
   if (frame == 0) frame = 2048;
@@ -41,11 +62,22 @@ int main(void) {
   memset(&action, 0, sizeof action);
   action.sa_handler = on_signal;
   action.sa_flags = SA_ONSTACK;
-  if (pipe(ends) != 0 || sigaltstack(&stack, NULL) != 0) return 1;
+  pthread_t thread;
+  if (pipe(ends) != 0 || pipe(to_peer) != 0 || pthread_create(&thread, NULL, peer, NULL) != 0) {
+    return 1;
+  }
+  if (sigaltstack(&stack, NULL) != 0) return 1;
   block = malloc(1);
   free(block);
   sigaction(SIGUSR1, &action, NULL);
   for (int i = 0; i < kTimes; ++i) raise(SIGUSR1);
+  if (argc > 1 && strcmp(argv[1], "fault") == 0) {
+    action.sa_handler = on_fault;
+    sigaction(SIGSEGV, &action, NULL);
+    raise(SIGSEGV);
+  }
+  close(to_peer[1]);
+  pthread_join(thread, NULL);
   printf("handled %d\n", handled);
   return 0;
 }
