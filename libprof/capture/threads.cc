@@ -151,6 +151,7 @@ void reset_memory(ThreadMemory& memory) {
   memory.state.resting_until_ns = 0;
   memory.state.searches_in_vain = 0;
   memory.state.known.forget_time();
+  if (memory.state.allocations != nullptr) memory.state.allocations->newest = nullptr;
 }
 
 // Provides shadow memory for a machine stack; keeps existing memory if it is large enough. A

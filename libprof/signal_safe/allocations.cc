@@ -53,8 +53,8 @@ void take_peak(Session& session, std::int64_t level) {
                       now - session.start_monotonic_ns)) {
       withdraw_snapshot(session.arena, all.areas[all.newest_area]);
       all.newest_area = next;
+      all.next_peak.store(level + level / 20 + 1, std::memory_order_relaxed);
     }
-    all.next_peak.store(level + level / 20 + 1, std::memory_order_relaxed);
     all.spent_ns += session.clocks.wall_ns() - now;
   }
   all.is_taking.store(false, std::memory_order_release);
@@ -62,7 +62,9 @@ void take_peak(Session& session, std::int64_t level) {
 
 void add_to_level(Session& session, std::int64_t bytes) {
   Allocations& all = session.allocations;
-  const std::int64_t level = all.level.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  const std::int64_t before = all.level.fetch_add(bytes, std::memory_order_relaxed);
+  // Before it falls, too: when it rose, it may have been too early for another copy.
+  const std::int64_t level = bytes < 0 ? before : before + bytes;
   if (level > all.next_peak.load(std::memory_order_relaxed)) take_peak(session, level);
 }
 
@@ -111,6 +113,15 @@ void count_sample(ThreadState& thread, AllocationThread& own, std::uint64_t* val
     return;
   }
   change_level(own, session, static_cast<std::int64_t>(weight.bytes));
+}
+
+// The node, or its nearest caller, that has values.
+Ref with_values(const Arena& arena, Ref ref) {
+  const auto* node = arena.at<format::Node>(ref);
+  for (; node->values == 0 && node->parent != 0; node = arena.at<format::Node>(ref)) {
+    ref = node->parent;
+  }
+  return ref;
 }
 
 // ---- Finding the context that allocates
@@ -180,16 +191,20 @@ enum class How { kEach, kByChance };
     thread.tree.values_or_root(thread.tree.root())[kUnrecorded] += 1;
     return;
   }
-  const Entry* live = how == How::kEach ? live_entry(thread, call) : nullptr;
-  const bool is_hooked = live != nullptr && !is_gate(live);
-  Ref node = 0;
-  if (is_hooked) {
-    node = node_of(thread, live);
-  } else {
+  // While entries of running functions may be missing, only a walk finds them.
+  const bool has_entries = __atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) == 0;
+  const Entry* live = how == How::kEach && has_entries ? live_entry(thread, call) : nullptr;
+  Ref node = live != nullptr && !is_gate(live) ? node_of(thread, live) : 0;
+  // A profile of the C API begins with an entry of no function.
+  const bool is_hooked = node != 0 && node != thread.tree.root();
+  if (!is_hooked) {
     call_with_room(thread,
                    [&] { node = context_at(guard, thread, call.state(), Reached::kByReturn); });
   }
-  std::uint64_t* values = thread.tree.values(guard, node);
+  thread.tree.values(guard, node);
+  // Without space for the node's values, those of a caller count the block's end, too.
+  node = with_values(thread.session->arena, node);
+  std::uint64_t* values = values_of(thread.session->arena, node);
   if (how == How::kByChance) return count_sample(thread, own, values, node, block, bytes);
   if (is_hooked && key != nullptr) remember(own, *key, live, top, values, node);
   count(thread, own, values, node, block, bytes);
@@ -358,9 +373,7 @@ void unmap(Session& session, std::uint64_t begin, std::uint64_t end) {
 }  // namespace
 
 std::uint64_t* values_of(const Arena& arena, Ref ref) {
-  const auto* node = arena.at<format::Node>(ref);
-  while (node->values == 0 && node->parent != 0) node = arena.at<format::Node>(node->parent);
-  return arena.at<std::uint64_t>(node->values);
+  return arena.at<std::uint64_t>(arena.at<format::Node>(with_values(arena, ref))->values);
 }
 
 bool Allocations::start(Pages* pages, bool exact, bool by_chance, std::uint32_t least_distance) {
@@ -428,7 +441,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_allocated(std::uint64_t frame, const void* b
       return record(thread, call, block, bytes, How::kEach, nullptr, nullptr);
     }
   }
-  own->bytes_left -= static_cast<std::int64_t>(bytes);
+  own->bytes_left -= static_cast<std::int64_t>(bytes != 0 ? bytes : 1);
   if (own->bytes_left < 0) [[unlikely]]
     sample(thread, *own, call, block, bytes);
 }

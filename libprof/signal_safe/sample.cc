@@ -34,7 +34,7 @@ Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   }
   thread.record->cpu_ns += elapsed.cpu_ns;
   thread.record->wall_ns += elapsed.wall_ns;
-  thread.session->arena.header()->end_monotonic_ns = wall;
+  thread.session->show_clock(wall);
   return elapsed;
 }
 

@@ -116,6 +116,16 @@ struct Session {
   // The program has confined itself: any system call might end it.
   std::atomic<bool> is_confined{false};
 
+  // Shows readers, and allocations, the time. It never goes back: a thread may be interrupted
+  // between its look at the clock and this.
+  void show_clock(std::uint64_t wall) {
+    std::uint64_t* shown = &arena.header()->end_monotonic_ns;
+    std::uint64_t before = __atomic_load_n(shown, __ATOMIC_RELAXED);
+    while (before < wall && !__atomic_compare_exchange_n(shown, &before, wall, true,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+  }
+
   // The largest frame that the kernel makes for a signal.
   std::uint64_t signal_frame_bytes = 2048;
 

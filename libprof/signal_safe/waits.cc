@@ -204,7 +204,7 @@ std::uint64_t off_processor_now(ThreadState& thread) {
     if (last != *static_cast<const volatile std::uint64_t*>(&thread.last_wall_ns) && i < kTries) {
       continue;
     }
-    thread.session->arena.header()->end_monotonic_ns = wall;
+    thread.session->show_clock(wall);
     return off_processor(thread, cpu, wall);
   }
 }

@@ -28,28 +28,29 @@ class NextOperator {
   template <typename Result, typename... Arguments>
   Result call(Arguments... arguments) {
     void* function = __atomic_load_n(&function_, __ATOMIC_ACQUIRE);
-    if (function == nullptr) [[unlikely]]
-      function = find();
+    if (function == nullptr) [[unlikely]] {
+      find();  // before the constructors
+      function = function_;
+      if (function == nullptr) abort();
+    }
     return reinterpret_cast<Result (*)(Arguments...)>(function)(arguments...);
   }
 
- private:
-  // There is one: the loader finds ours only if there was one when the program started
-  // (withdraw_operators), and that one stays.
-  void* find() {
-    void* found = dlsym(RTLD_NEXT, name_);
-    if (found == nullptr) abort();
-    __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
-    return found;
-  }
+  void* function() const { return function_; }
+  bool is_found() const { return function_ != nullptr; }
 
+  // There is one if the program calls ours: the loader finds ours only if there was one when the
+  // program started (withdraw_operators), and that one stays.
+  void find() { __atomic_store_n(&function_, dlsym(RTLD_NEXT, name_), __ATOMIC_RELEASE); }
+
+ private:
   const char* name_;
   void* function_ = nullptr;
 };
 
-bool is_in_libstdcxx(void* function) {
+bool is_in_library(const char* name, void* function) {
   Dl_info info;
-  return dladdr(function, &info) != 0 && strstr(info.dli_fname, "libstdc++.so") != nullptr;
+  return dladdr(function, &info) != 0 && strstr(info.dli_fname, name) != nullptr;
 }
 
 // Whether operator new is malloc and operator delete is free, for all callers.
@@ -63,7 +64,7 @@ bool is_ours(const char* name) { return base_of(dlsym(RTLD_DEFAULT, name)) == ba
   // A malloc of the program's own: libstdc++'s aligned forms call it, and so must all the others.
   bool is_open = is_ours("malloc") && is_ours("free");
   for (const char* name : {"_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"}) {
-    is_open = is_open && is_ours(name) && is_in_libstdcxx(dlsym(RTLD_NEXT, name));
+    is_open = is_open && is_ours(name) && is_in_library("libstdc++.so", dlsym(RTLD_NEXT, name));
   }
   shortcut = is_open ? Shortcut::kYes : Shortcut::kNo;
   return is_open;
@@ -172,3 +173,38 @@ FBLEPROF_DELETE_2(_ZdlPvmSt11align_val_t)
 FBLEPROF_DELETE_2(_ZdaPvmSt11align_val_t)
 FBLEPROF_DELETE_2(_ZdlPvSt11align_val_tRKSt9nothrow_t)
 FBLEPROF_DELETE_2(_ZdaPvSt11align_val_tRKSt9nothrow_t)
+
+void fbleprof::preload::find_next_operators() {
+  NextOperator* const all[] = {
+      &next__Znwm,
+      &next__Znam,
+      &next__ZnwmRKSt9nothrow_t,
+      &next__ZnamRKSt9nothrow_t,
+      &next__ZnwmSt11align_val_t,
+      &next__ZnamSt11align_val_t,
+      &next__ZnwmSt11align_val_tRKSt9nothrow_t,
+      &next__ZnamSt11align_val_tRKSt9nothrow_t,
+      &next__ZdlPv,
+      &next__ZdaPv,
+      &next__ZdlPvm,
+      &next__ZdaPvm,
+      &next__ZdlPvRKSt9nothrow_t,
+      &next__ZdaPvRKSt9nothrow_t,
+      &next__ZdlPvSt11align_val_t,
+      &next__ZdaPvSt11align_val_t,
+      &next__ZdlPvmSt11align_val_t,
+      &next__ZdaPvmSt11align_val_t,
+      &next__ZdlPvSt11align_val_tRKSt9nothrow_t,
+      &next__ZdaPvSt11align_val_tRKSt9nothrow_t,
+  };
+  for (NextOperator* each : all) each->find();
+}
+
+void fbleprof::preload::settle_operators() {
+  if (next__Znwm.is_found()) takes_shortcut();
+}
+
+bool fbleprof::preload::has_foreign_operators() {
+  return next__Znwm.is_found() && !is_in_library("libstdc++.so", next__Znwm.function()) &&
+         !is_in_library("libc++", next__Znwm.function());
+}

@@ -44,10 +44,12 @@ void find_next_allocator() {
   find(&next.mremap, "mremap");
   // Lookups that fail allocate their messages, which are not the program's: early memory.
   withdraw_operators();
+  find_next_operators();
   // Last: it shows that all are found, and dlerror forgets the failures.
   decltype(next.malloc) found;
   find(&found, "malloc");
   __atomic_store_n(&next.malloc, found, __ATOMIC_RELEASE);
+  settle_operators();
   is_looking = false;
 }
 
@@ -91,6 +93,6 @@ FBLEPROF_INTERPOSE void fbleprof_describe_allocator(fbleprof_allocator* allocato
   }
   // Of the program's own allocator, the blocks of operator new are seen.
   allocator->is_libcs =
-      allocator->unseen == nullptr &&
+      allocator->unseen == nullptr && !has_foreign_operators() &&
       base_of(reinterpret_cast<void*>(next.malloc)) == base_of(reinterpret_cast<void*>(&abort));
 }

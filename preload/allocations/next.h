@@ -34,6 +34,14 @@ inline bool has_next() {
   return next.malloc != nullptr;
 }
 
+// Look up what operator new and delete stand for, and whether they are malloc and free. Not at the
+// first call: then another thread may hold the loader's lock, and wait for the caller.
+void find_next_operators();
+void settle_operators();
+// Whether a library has operators of its own, whose blocks may be nearer to each other than
+// malloc's.
+bool has_foreign_operators();
+
 // Where the library or program that holds an address begins in memory; null: none does.
 const void* base_of(const void* address);
 

@@ -680,3 +680,37 @@ for allocator in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0; d
   check "lost" "$(self allocations 'leak()') $(self allocated 'leak()')" = "1000 100000"
   check "new" "$(self allocations 'lists(int)')" -gt 21000
 done
+
+begin "the first new holds up nobody"
+for mode in exact 1K; do
+  recording $mode
+  plain timeout 20 "$PROGRAMS/first_new.plain" "$PROGRAMS/first_new_plugin.plain"
+  profiled timeout 20 "$PROGRAMS/first_new.plain" "$PROGRAMS/first_new_plugin.plain"
+  same_as_plain
+done
+
+begin "a block that another thread allocated is not temporary"
+recording exact
+same "$PROGRAMS/relay.plain"
+check "blocks" "$(self allocations body)" = 1000
+check "temporary ones" "$(self temporary body)" = 0
+
+for mode in fentry plain; do
+  for way in exact 64; do
+    begin "what allocates in a profile of the C API, $mode, $way"
+    recording $way
+    same "$PROGRAMS/allocates_in_profile.$mode"
+    check "nothing at the root" "$(self allocated '[root]')" = 0
+    near "its bytes" "$(self allocated parse)" 200000 $([ $way = exact ] && echo 0 || echo 20000)
+  done
+done
+
+begin "more contexts than have room"
+recording exact
+settings+=(FBLEPROF_MEMORY=2M)
+profiled "$PROGRAMS/many_contexts.fentry"
+verified "$profile"
+"$REPORT" --self --metric live --format csv "$profile" | python3 -c '
+import csv, sys
+sys.exit(any(int(row["self"]) > 1 << 30 for row in csv.DictReader(sys.stdin)))' ||
+  fail "a function has more in use than there is"

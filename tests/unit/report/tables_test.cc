@@ -80,7 +80,8 @@ TEST(AllocationView, SaysWhatThePeakIsWorth) {
     const Request request{.costs = costs, .runs = profile};
     return render(*find_view("allocations")->show(request), Look());
   };
-  EXPECT_TRUE(test::holds(shown(0), "at peak: within 5 % of the most that was ever in use\n"));
+  EXPECT_TRUE(test::holds(
+      shown(0), "at peak: within 5 % of the most that was in use, but for peaks too short"));
   const std::string few = shown(800);
   EXPECT_FALSE(test::holds(few, "within 5 %"));
   EXPECT_TRUE(test::holds(few,
