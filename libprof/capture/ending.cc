@@ -59,7 +59,7 @@ void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
 
 // The thread that ends the process charges the threads that still run.
 void charge_from_outside(ThreadState& thread) {
-  if (thread.busy || thread.hot == &fbleprof_hot) return;
+  if (thread.busy || thread.hot == &fbleprof_hot || thread.is_left_out) return;
   const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu == 0) return;  // it has just ended
   signal_safe::charge_kernel_time(thread);

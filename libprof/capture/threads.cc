@@ -147,10 +147,10 @@ void reset_memory(ThreadMemory& memory) {
   memory.state.busy = 0;
   memory.state.is_behind = 0;
   memory.state.is_left_out = false;
-  // The thread before had another clock.
+  // The thread before had another clock, and a stack that may be gone.
   memory.state.resting_until_ns = 0;
   memory.state.searches_in_vain = 0;
-  memory.state.known.forget_time();
+  memory.state.known.forget();
   if (memory.state.allocations != nullptr) memory.state.allocations->newest = nullptr;
 }
 

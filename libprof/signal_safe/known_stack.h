@@ -62,8 +62,12 @@ class KnownStack {
   // Begins a walk. `now_ns`: the thread's CPU time, which earns the budget.
   void begin(std::uint64_t now_ns);
 
-  // The next walk is that of another thread, with a clock of its own.
-  void forget_time() { paid_until_ns_ = 0; }
+  // The next walk is that of another thread, with another stack and clock.
+  void forget() {
+    known_count_ = 0;
+    paid_until_ns_ = least_budget_ = 0;
+    budget_ = kDeepestFrames;
+  }
 
   // The place for the next frame of the walk; null: the walk ends here. `is_deep`: whether there
   // may be more than kMaxFrames. Frames are numbered from the innermost.

@@ -701,7 +701,9 @@ for mode in fentry plain; do
     recording $way
     same "$PROGRAMS/allocates_in_profile.$mode"
     check "nothing at the root" "$(self allocated '[root]')" = 0
-    near "its bytes" "$(self allocated parse)" 200000 $([ $way = exact ] && echo 0 || echo 20000)
+    margin=20000
+    [ $way = exact ] && margin=0
+    near "its bytes" "$(self allocated parse)" 200000 $margin
   done
 done
 

@@ -51,6 +51,12 @@ profiled "$PROGRAMS/openmp.plain"
 check "item has the time" "$(share item | cut -d. -f1)" -ge 80
 
 for mode in fentry plain; do
+  for ((i = 0; i < 6; ++i)); do
+    begin "a thread on what is left of another one's stack, $mode"
+    same "$PROGRAMS/smaller_stack.$mode"
+    verified "$profile"
+  done
+
   begin "deep threads that follow each other are sampled like one, $mode"
   profiled "$PROGRAMS/deep_threads.$mode" 1 1600
   one=$(fact samples)
