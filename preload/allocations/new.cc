@@ -15,6 +15,7 @@
 #include "loader.h"
 #include "next.h"
 #include "recorder.h"
+#include "withdrawal.h"
 
 namespace fbleprof::preload {
 
@@ -37,10 +38,10 @@ class NextOperator {
   }
 
   void* function() const { return function_; }
-  bool is_found() const { return function_ != nullptr; }
+  const char* name() const { return name_; }
 
   // There is one if the program calls ours: the loader finds ours only if there was one when the
-  // program started (withdraw_operators), and that one stays.
+  // program started (withdraw), and that one stays.
   void find() { __atomic_store_n(&function_, dlsym(RTLD_NEXT, name_), __ATOMIC_RELEASE); }
 
  private:
@@ -118,23 +119,31 @@ inline void release(NextOperator& next_operator, void* block, Arguments... other
 using namespace fbleprof::preload;
 using Tag = const void*;  // std::nothrow_t
 
+// They stand together: an array, for find_next_operators.
+#define FBLEPROF_NEXT(name) \
+  static constinit NextOperator next_##name __attribute__((section("fbleprof_operators"))){#name};
+extern "C" {
+extern NextOperator __start_fbleprof_operators[] __attribute__((visibility("hidden")));
+extern NextOperator __stop_fbleprof_operators[] __attribute__((visibility("hidden")));
+}
+
 #define FBLEPROF_NEW(name)                                \
-  static constinit NextOperator next_##name{#name};       \
+  FBLEPROF_NEXT(name)                                     \
   FBLEPROF_INTERPOSE void* name(std::size_t bytes) {      \
     return allocate(next_##name, FBLEPROF_CALLER, bytes); \
   }
 #define FBLEPROF_NEW_NOTHROW(name)                                     \
-  static constinit NextOperator next_##name{#name};                    \
+  FBLEPROF_NEXT(name)                                                  \
   FBLEPROF_INTERPOSE void* name(std::size_t bytes, Tag tag) noexcept { \
     return allocate(next_##name, FBLEPROF_CALLER, bytes, tag);         \
   }
 #define FBLEPROF_NEW_ALIGNED(name)                                           \
-  static constinit NextOperator next_##name{#name};                          \
+  FBLEPROF_NEXT(name)                                                        \
   FBLEPROF_INTERPOSE void* name(std::size_t bytes, std::size_t alignment) {  \
     return allocate_aligned(next_##name, FBLEPROF_CALLER, bytes, alignment); \
   }
 #define FBLEPROF_NEW_ALIGNED_NOTHROW(name)                                                    \
-  static constinit NextOperator next_##name{#name};                                           \
+  FBLEPROF_NEXT(name)                                                                         \
   FBLEPROF_INTERPOSE void* name(std::size_t bytes, std::size_t alignment, Tag tag) noexcept { \
     return allocate_aligned(next_##name, FBLEPROF_CALLER, bytes, alignment, tag);             \
   }
@@ -148,16 +157,16 @@ FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
 FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
 
 // A block, and up to two more arguments: its size, its alignment, std::nothrow.
-#define FBLEPROF_DELETE(name)                       \
-  static constinit NextOperator next_##name{#name}; \
+#define FBLEPROF_DELETE(name) \
+  FBLEPROF_NEXT(name)         \
   FBLEPROF_INTERPOSE void name(void* block) noexcept { release(next_##name, block); }
 #define FBLEPROF_DELETE_1(name)                                         \
-  static constinit NextOperator next_##name{#name};                     \
+  FBLEPROF_NEXT(name)                                                   \
   FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a) noexcept { \
     release(next_##name, block, a);                                     \
   }
 #define FBLEPROF_DELETE_2(name)                                                          \
-  static constinit NextOperator next_##name{#name};                                      \
+  FBLEPROF_NEXT(name)                                                                    \
   FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a, std::uint64_t b) noexcept { \
     release(next_##name, block, a, b);                                                   \
   }
@@ -175,36 +184,21 @@ FBLEPROF_DELETE_2(_ZdlPvSt11align_val_tRKSt9nothrow_t)
 FBLEPROF_DELETE_2(_ZdaPvSt11align_val_tRKSt9nothrow_t)
 
 void fbleprof::preload::find_next_operators() {
-  NextOperator* const all[] = {
-      &next__Znwm,
-      &next__Znam,
-      &next__ZnwmRKSt9nothrow_t,
-      &next__ZnamRKSt9nothrow_t,
-      &next__ZnwmSt11align_val_t,
-      &next__ZnamSt11align_val_t,
-      &next__ZnwmSt11align_val_tRKSt9nothrow_t,
-      &next__ZnamSt11align_val_tRKSt9nothrow_t,
-      &next__ZdlPv,
-      &next__ZdaPv,
-      &next__ZdlPvm,
-      &next__ZdaPvm,
-      &next__ZdlPvRKSt9nothrow_t,
-      &next__ZdaPvRKSt9nothrow_t,
-      &next__ZdlPvSt11align_val_t,
-      &next__ZdaPvSt11align_val_t,
-      &next__ZdlPvmSt11align_val_t,
-      &next__ZdaPvmSt11align_val_t,
-      &next__ZdlPvSt11align_val_tRKSt9nothrow_t,
-      &next__ZdaPvSt11align_val_tRKSt9nothrow_t,
-  };
-  for (NextOperator* each : all) each->find();
+  const char* missing[kMostWithdrawn];
+  int count = 0;
+  for (NextOperator* each = __start_fbleprof_operators; each != __stop_fbleprof_operators; ++each) {
+    each->find();
+    if (each->function() == nullptr && count < kMostWithdrawn) missing[count++] = each->name();
+  }
+  withdraw(missing, count);
 }
 
 void fbleprof::preload::settle_operators() {
-  if (next__Znwm.is_found()) takes_shortcut();
+  if (next__Znwm.function() != nullptr) takes_shortcut();
 }
 
 bool fbleprof::preload::has_foreign_operators() {
-  return next__Znwm.is_found() && !is_in_library("libstdc++.so", next__Znwm.function()) &&
+  return next__Znwm.function() != nullptr &&
+         !is_in_library("libstdc++.so", next__Znwm.function()) &&
          !is_in_library("libc++", next__Znwm.function());
 }

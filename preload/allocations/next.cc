@@ -6,7 +6,6 @@
 
 #include "loader.h"
 #include "recorder.h"
-#include "withdrawal.h"
 
 namespace fbleprof::preload {
 
@@ -43,7 +42,6 @@ void find_next_allocator() {
   find(&next.munmap, "munmap");
   find(&next.mremap, "mremap");
   // Lookups that fail allocate their messages, which are not the program's: early memory.
-  withdraw_operators();
   find_next_operators();
   // Last: it shows that all are found, and dlerror forgets the failures.
   decltype(next.malloc) found;

@@ -34,8 +34,9 @@ inline bool has_next() {
   return next.malloc != nullptr;
 }
 
-// Look up what operator new and delete stand for, and whether they are malloc and free. Not at the
-// first call: then another thread may hold the loader's lock, and wait for the caller.
+// Look up what operator new and delete stand for, and whether they are malloc and free; withdraw
+// those that stand for nothing. Not at the first call: then another thread may hold the loader's
+// lock, and wait for the caller.
 void find_next_operators();
 void settle_operators();
 // Whether a library has operators of its own, whose blocks may be nearer to each other than

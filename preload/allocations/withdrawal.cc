@@ -13,15 +13,6 @@ namespace fbleprof::preload {
 
 namespace {
 
-#define EXPORTED(name) #name,
-constexpr const char* kExports[] = {
-#include "exports.def"
-};
-#undef EXPORTED
-constexpr int kMost = sizeof kExports / sizeof kExports[0];
-
-bool is_operator(const char* name) { return name[0] == '_' && name[1] == 'Z'; }
-
 // The entry of our symbol table; null: the program has a definition before ours.
 ElfW(Sym) * own_symbol(const char* name) {
   Dl_info info;
@@ -50,14 +41,13 @@ void hide(ElfW(Sym) * const* symbols, int count) {
 
 }  // namespace
 
-void withdraw_operators() {
-  ElfW(Sym) * unneeded[kMost];
-  int count = 0;
-  for (const char* name : kExports) {
-    if (!is_operator(name) || dlsym(RTLD_NEXT, name) != nullptr) continue;
-    if (ElfW(Sym)* symbol = own_symbol(name)) unneeded[count++] = symbol;
+void withdraw(const char* const* names, int count) {
+  ElfW(Sym) * unneeded[kMostWithdrawn];
+  int found = 0;
+  for (int i = 0; i < count; ++i) {
+    if (ElfW(Sym)* symbol = own_symbol(names[i])) unneeded[found++] = symbol;
   }
-  if (count != 0) hide(unneeded, count);
+  if (found != 0) hide(unneeded, found);
 }
 
 }  // namespace fbleprof::preload

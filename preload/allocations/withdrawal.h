@@ -3,12 +3,14 @@
 
 namespace fbleprof::preload {
 
-// Hides each of our operators new and delete that no library behind this one defines. In a C
-// program that loads C++ plugins, the C++ library is in the plugins' scopes only, and the loader
+inline constexpr int kMostWithdrawn = 32;
+
+// Hides our operators new and delete of these names, which no library behind this one defines. In a
+// C program that loads C++ plugins, the C++ library is in the plugins' scopes only, and the loader
 // looks there last: it would find our operators, which have none behind them that is right for all
 // plugins. It now finds each plugin's own, whose malloc is ours.
 //
 // Once, before the program can load a plugin.
-void withdraw_operators();
+void withdraw(const char* const* names, int count);
 
 }  // namespace fbleprof::preload
