@@ -144,13 +144,12 @@ dominated() { python3 "$facts" dominated "${2:-$profile}" "$1"; }
 fact() { python3 "$facts" fact "${2:-$profile}" "$1"; }
 
 # near WHAT VALUE EXPECTED MARGIN: numbers with decimals.
-near() {
-  awk -v a="$2" -v b="$3" -v m="$4" 'BEGIN { d = a - b; exit !(d <= m && d >= -m) }' ||
-    fail "$1 is $2, expected $3 within $4"
-}
+near() { is_near "$2" "$3" "$4" || fail "$1 is $2, expected $3 within $4"; }
+is_near() { awk -v a="$1" -v b="$2" -v m="$3" 'BEGIN { d = a - b; exit !(d <= m && d >= -m) }'; }
 
 # near_share WHAT SHARE EXPECTED [MORE]: percentages; within what chance does to a count of the
 # profile's samples (4.5 standard deviations: once in 100,000), and MORE points (0.5).
+# share_margin EXPECTED MORE: these bounds.
 near_share() { near "$1" "$2" "$3" "$(share_margin "$3" "${4:-0.5}")"; }
 share_margin() {
   awk -v p="$1" -v n="$(fact samples)" -v more="$2" \

@@ -15,12 +15,12 @@ done
 for clock in cpu wall; do
   begin "the program's alarm ends its calls, clock $clock"
   settings=(FBLEPROF_CLOCK="$clock")
-  # On a busy machine an alarm may come before its call, in the program alone, too.
-  for ((i = 0; i < 4; ++i)); do
+  # On a busy machine an alarm may come before its call. Only the program alone may try again.
+  for ((i = 0; i < 5; ++i)); do
     plain "$PROGRAMS/interrupted_calls.plain"
-    profiled "$PROGRAMS/interrupted_calls.plain"
-    [ "$(cat "$dir"/{plain,profiled}.out | grep -c "late 0, other 0")" = 8 ] && break
+    [ "$(grep -c "late 0, other 0" "$dir/plain.out")" = 4 ] && break
   done
+  profiled "$PROGRAMS/interrupted_calls.plain"
   same_as_plain
   check "no alarm came too late" "$(grep -c "late 0, other 0" "$dir/plain.out")" = 4
 done
