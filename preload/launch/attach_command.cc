@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -217,13 +218,16 @@ Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) 
 }
 
 // Makes the recorder in the process start or stop. A profile has its end while its program calls
-// exec, and goes on if exec fails.
+// exec, and goes on if exec fails. That takes as long as a busy disk needs for the file.
 Status turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
-  constexpr int kTries = 50;
+  constexpr int kTries = 50;  // of a profile that has no end
   constexpr std::chrono::milliseconds kBetween(10);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   Status bad = try_to_turn(pid, profile, on, count);
-  for (int i = 1; bad && i < kTries && !attach::has_ended(pid); ++i) {
+  for (int tries = 1; bad && tries < kTries && !attach::has_ended(pid);) {
+    if (std::chrono::steady_clock::now() > deadline) break;
     std::this_thread::sleep_for(kBetween);
+    if (RunningProfile::header_of(from_outside(pid, profile))) ++tries;
     bad = try_to_turn(pid, profile, on, count);
   }
   return bad;
