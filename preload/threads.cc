@@ -33,7 +33,7 @@ void at_thread_end(void* round) {
       original::pthread_setspecific(end_key, reinterpret_cast<void*>(n + 1)) == 0) {
     return;
   }
-  capture::detach_this_thread(true);
+  capture::detach_this_thread();
 }
 
 std::uint64_t stack_bytes_of(const pthread_attr_t* attributes) {

@@ -6,7 +6,6 @@
 #include "arch/kernel.h"
 #include "capture/found_threads.h"
 #include "capture/profile.h"
-#include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/switching.h"
 #include "capture/threads.h"
@@ -28,9 +27,7 @@ namespace {
 
 std::atomic<bool> is_changing{false};
 
-bool may_change() {
-  return is_profiling() && !profile.confined && is_own_process() && !are_events_held_back();
-}
+bool may_change() { return is_profiling() && !profile.confined && is_own_process(); }
 
 void start() {
   if (session.recording.load()) return;
@@ -51,7 +48,6 @@ void stop() {
   session.due_ns.store(kNever);
   note_unrecorded();
   if (are_threads_found()) find_threads();  // to know those that have ended
-  charge_rest_of_this_thread();
   stop_all_threads();
   switch_sites();
   if (are_threads_found()) forget_waiting_threads();

@@ -60,6 +60,7 @@ void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
 // The thread that ends the process charges the threads that still run.
 void charge_from_outside(ThreadState& thread) {
   if (thread.busy || thread.hot == &fbleprof_hot || thread.is_left_out) return;
+  if (!session.recording.load()) return signal_safe::charge_until_stop(thread);
   const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu == 0) return;  // it has just ended
   signal_safe::charge_kernel_time(thread);
@@ -187,7 +188,7 @@ void finish_process(State state, std::uint32_t code) {
   profile.finished = true;
   if (session.recording.load()) note_unrecorded();
   charge_this_thread();
-  if (session.recording.load() && has_time()) {
+  if (has_time()) {
     for_each_attached([](ThreadState& thread, void*) { charge_from_outside(thread); }, nullptr);
   }
   if (state == State::kEnded) charge_leaks();

@@ -474,6 +474,7 @@ void clear(const fbleprof_profile& profile) {
     format::Thread* record = tree->record;
     record->cpu_ns = record->wall_ns = record->samples = record->dropped = 0;
     record->lost_calls = record->deep_calls = record->unmatched = 0;
+    tree->tree.note_sampled(0);
   }
 }
 

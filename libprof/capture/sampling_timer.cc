@@ -38,18 +38,17 @@ void pause_shortly() {
   kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
 }
 
-// While this lives, the calling thread may open an event, and no fork is under way. Signals are
-// blocked: a handler might fork, and wait for us.
+// While this lives and is true, the calling thread may open an event, and no fork is under way.
+// Signals are blocked: a handler might fork, and wait for us. We do not wait for a fork: it may
+// wait for a lock of the code that a handler of ours has interrupted.
 class Opening {
  public:
   Opening() {
     const std::uint64_t all = ~std::uint64_t{0};
     kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all),
                 reinterpret_cast<long>(&old_mask_), sizeof all);
-    while (opening.fetch_add(1), forking.load() != 0) {
-      opening.fetch_sub(1);
-      pause_shortly();
-    }
+    opening.fetch_add(1);
+    may_open_ = forking.load() == 0;
   }
   ~Opening() {
     opening.fetch_sub(1);
@@ -58,9 +57,11 @@ class Opening {
   }
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
+  explicit operator bool() const { return may_open_; }
 
  private:
   std::uint64_t old_mask_ = 0;
+  bool may_open_ = false;
 };
 
 const char timer_mark = 0;  // its address is the value of our timers' signals
@@ -117,6 +118,7 @@ void open_ring(ThreadState& thread) {
   if (__atomic_load_n(&rings, __ATOMIC_RELAXED) >= kMostRings) return;
   const perf_event_attr attributes = switch_attributes();
   const Opening guard;
+  if (!guard) return;
   const long fd =
       open_descriptor(attributes, is_caller(thread.tid) ? 0 : static_cast<long>(thread.tid));
   if (kernel_failed(fd)) return;
@@ -139,14 +141,15 @@ long bytes_of(const signal_safe::Options& options) {
   return options.event != 0 ? 2 * kPage : kPage;
 }
 
-void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz,
+void* open_event(std::uint32_t tid, int signal_number, std::uint64_t period,
                  const signal_safe::Options& options) {
   const bool is_clock = options.event == 0;
   perf_event_attr attributes =
       format::attributes_of(is_clock ? kClock : format::kEvents[options.event - 1]);
-  attributes.sample_period = is_clock ? drifting(1'000'000'000u / rate_hz) : options.event_period;
+  attributes.sample_period = period;
   attributes.wakeup_events = 1;
   const Opening guard;
+  if (!guard) return nullptr;
   const long fd = open_descriptor(attributes, is_caller(tid) ? 0 : static_cast<long>(tid));
   if (kernel_failed(fd)) return nullptr;
   const OwnerOfDescriptor owner{kOwnerIsThread, static_cast<int>(tid)};
@@ -176,6 +179,45 @@ bool make_timer(std::uint32_t tid, int signal_number, const itimerspec& when, in
   kernel_call(SYS_timer_settime, id, 0, reinterpret_cast<long>(&when), 0);
   *timer = id;
   return true;
+}
+
+struct Rate {
+  std::uint32_t hz;
+
+  std::uint64_t period_ns() const { return 1'000'000'000u / hz; }
+  std::uint64_t event_period_ns() const { return drifting(period_ns()); }
+};
+
+timespec time_of(std::uint64_t ns) {
+  return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
+
+// How long the first period is, of which something has passed.
+std::uint64_t first_of(std::uint64_t period_ns, std::uint64_t passed_ns) {
+  constexpr std::uint64_t kLeastNs = 10'000;
+  const std::uint64_t first = period_ns - passed_ns % period_ns;
+  return first > kLeastNs ? first : kLeastNs;
+}
+
+void start_event(ThreadState& thread, int signal_number, Rate rate, std::uint64_t passed_ns) {
+  if (__atomic_load_n(&events, __ATOMIC_RELAXED) >= kMostEvents) return;
+  const signal_safe::Options& options = thread.session->options;
+  const std::uint64_t period_ns = rate.event_period_ns(), first = first_of(period_ns, passed_ns);
+  const bool is_clock = options.event == 0;
+  const std::uint64_t period = is_clock ? first : options.event_period * first / period_ns;
+  thread.sampling_page = open_event(thread.tid, signal_number, period, options);
+  thread.events_seen = 0;
+  if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
+  if (thread.sampling_page && is_clock) thread.event_period_ns = period_ns;
+}
+
+void end_event(ThreadState& thread) {
+  if (!thread.sampling_page) return;
+  kernel_call(SYS_munmap, reinterpret_cast<long>(thread.sampling_page),
+              bytes_of(thread.session->options));
+  __atomic_fetch_sub(&events, 1, __ATOMIC_RELAXED);
+  thread.sampling_page = nullptr;
+  thread.event_period_ns = 0;
 }
 
 }  // namespace
@@ -221,19 +263,21 @@ std::uint64_t take_events(ThreadState& thread, int code) {
 }
 
 format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz,
-                               bool allow_perf) {
-  if (allow_perf && __atomic_load_n(&events, __ATOMIC_RELAXED) < kMostEvents) {
-    thread.sampling_page = open_event(thread.tid, signal_number, rate_hz, thread.session->options);
-    thread.events_seen = 0;
-    if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
+                               bool allow_perf, std::uint64_t passed_ns) {
+  const Rate rate{rate_hz};
+  if (allow_perf) {
+    start_event(thread, signal_number, rate, passed_ns);
+    // Later, there may be no fork; and the period becomes whole.
+    if (passed_ns != 0 || (!thread.sampling_page && forking.load() != 0)) {
+      thread.next_rate_hz = rate_hz;
+    }
   }
   if (allow_perf && thread.session->options.preempted) open_ring(thread);
-  const long period_ns = 1'000'000'000 / static_cast<long>(rate_hz);
-  const timespec period{period_ns / 1'000'000'000, period_ns % 1'000'000'000};
-  const bool timer = make_timer(thread.tid, signal_number, {period, period}, &thread.timer);
+  const bool timer = make_timer(
+      thread.tid, signal_number,
+      {time_of(rate.period_ns()), time_of(first_of(rate.period_ns(), passed_ns))}, &thread.timer);
   thread.has_timer = timer;
   const bool is_clock = thread.sampling_page && thread.session->options.event == 0;
-  thread.event_period_ns = is_clock ? drifting(1'000'000'000 / rate_hz) : 0;
   return is_clock ? format::SampleSource::kTaskClock
          : timer  ? format::SampleSource::kCpuTimer
                   : format::SampleSource::kNone;
@@ -243,15 +287,19 @@ bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer) {
   return make_timer(tid, signal_number, {{0, 0}, {0, 1'000'000}}, timer);
 }
 
+void change_event(ThreadState& thread, int signal_number) {
+  const std::uint32_t rate_hz = thread.next_rate_hz;
+  if (rate_hz == 0 || forking.load() != 0) return;
+  thread.next_rate_hz = 0;  // if the system refuses, it does so at each sample
+  end_event(thread);
+  start_event(thread, signal_number, Rate{rate_hz}, 0);
+}
+
 void disarm_timer(ThreadState& thread) {
-  if (thread.sampling_page) {
-    kernel_call(SYS_munmap, reinterpret_cast<long>(thread.sampling_page),
-                bytes_of(thread.session->options));
-    __atomic_fetch_sub(&events, 1, __ATOMIC_RELAXED);
-  }
+  end_event(thread);
+  thread.next_rate_hz = 0;
   close_ring(thread);
   if (thread.has_timer) kernel_call(SYS_timer_delete, thread.timer);
-  thread.sampling_page = nullptr;
   thread.has_timer = false;
 }
 
@@ -261,8 +309,6 @@ void hold_back_events() {
 }
 
 void let_events_go_on() { forking.fetch_sub(1); }
-
-bool are_events_held_back() { return forking.load() != 0; }
 
 void forget_timers() {
   events = rings = 0;

@@ -23,9 +23,14 @@
 namespace fbleprof::capture {
 
 // Async-signal-safe; by any thread of the process, as long as `thread` cannot end. kNone if the
-// system allows neither. Must not be called while events are held back by the caller's own fork.
+// system allows neither. `passed_ns` of the first period have passed already.
+//
+// While a fork is under way there is only the timer, and change_event() must follow.
 format::SampleSource arm_timer(signal_safe::ThreadState& thread, int signal_number,
-                               std::uint32_t rate_hz, bool allow_perf);
+                               std::uint32_t rate_hz, bool allow_perf, std::uint64_t passed_ns);
+// At each sample, in the handler: gives the thread the perf event that arm_timer could not, or one
+// whose periods are all whole. Async-signal-safe.
+void change_event(signal_safe::ThreadState& thread, int signal_number);
 // Decides whether the event of the settings (Options::event) can be sampled, and its period. If
 // not, it is turned off, and the reason noted. In the constructor only.
 void settle_event(Settings& settings, bool allow_perf);
@@ -44,11 +49,10 @@ void disarm_timer(signal_safe::ThreadState& thread);
 bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer);
 
 // An event has a descriptor until it is mapped, and a child forked meanwhile would keep it. Call
-// these around a fork: the first waits until no thread is making an event, and makes others wait.
-// Async-signal-safe.
+// these around a fork: the first waits until no thread is making an event, and threads make none
+// until the second. Async-signal-safe.
 void hold_back_events();
 void let_events_go_on();
-bool are_events_held_back();
 
 // In a forked child: forgets the parent's events.
 void forget_timers();

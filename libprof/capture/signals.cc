@@ -123,6 +123,7 @@ void reset_program_action() {
 
 void (*before_death)() = nullptr;
 void (*on_unattached_thread)(std::uint64_t sp) = nullptr;
+void (*change_sampling)() = nullptr;  // not null if a thread has a next_rate_hz
 
 void die_of_signal() {
   // The kernel does not send it to the first process of a namespace, which has no handler.
@@ -252,6 +253,10 @@ FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context)
       Sample sample{thread, at, what_it_tells(thread, *info, at),
                     take_events(thread, info->si_code)};
       call_where_room_is(context, take, &sample);
+      // Only after its own samples, or for want of them: ticks would lengthen the first period.
+      if (thread.next_rate_hz != 0 && (info->si_code == POLL_IN || !thread.sampling_page)) {
+        change_sampling();
+      }
     }
   }
   end_call_for_pending(context);
@@ -440,6 +445,8 @@ void on_death_by_sampling_signal(void (*function)()) { before_death = function; 
 void on_samples_of_found_threads(void (*function)(std::uint64_t sp)) {
   on_unattached_thread = function;
 }
+
+void on_samples_that_change_sampling(void (*function)()) { change_sampling = function; }
 
 bool handler_is_installed() { return installed; }
 

@@ -32,6 +32,8 @@ void on_death_by_sampling_signal(void (*function)());
 // Makes `function` run before each sample, with the interrupted stack pointer: the thread may be
 // one that is not attached yet. Async-signal-safe.
 void on_samples_of_found_threads(void (*function)(std::uint64_t sp));
+// Called at a sample of a thread whose event must change (change_event).
+void on_samples_that_change_sampling(void (*function)());
 // In a handler of ours, in an attached thread: calls work(argument), in memory of the thread's own
 // if the handler's stack may be too small (that of a coroutine, or of a thread with a small stack,
 // or a small signal stack). The memory is free: only faults can interrupt such work. False: it was

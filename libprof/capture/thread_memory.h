@@ -28,6 +28,7 @@ struct ThreadMemory {
     kFree,
     kAttached,
     kPinned,  // attached; must not end: another thread writes to its thread-local storage
+    kEnding,  // its thread ends, and alone changes it
   };
 
   signal_safe::ThreadState state;  // first: memory_of() relies on it

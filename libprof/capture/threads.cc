@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
+
 #include "arch/kernel.h"
 #include "capture/clock.h"
 #include "capture/kernel_file.h"
@@ -61,6 +63,7 @@ bool are_found_later = false;
 void (*tell_end)() = nullptr;  // of found threads
 std::atomic<bool> is_watching{false};
 std::atomic<bool> is_timer_lacking{false};
+std::uint64_t recording_since_ns = 0;  // when it was turned on; 0: from the start on
 
 // Keeps a thread, and its thread-local storage, from ending as long as this lives. All signals are
 // blocked meanwhile, because the thread may wait for it.
@@ -94,9 +97,9 @@ void let_hooks_look_up_in(ThreadState& thread, Slot* cache) {
   __atomic_store_n(&thread.hot->cache, cache, __ATOMIC_RELEASE);
 }
 
-// Gives the thread the cache and the timer that it should have now, if it has no timer. Threads
-// that are behind take their cache themselves.
-void follow_recording(ThreadState& thread) {
+// Gives the thread the cache and the timer that it should have now, if it has no timer: `passed_ns`
+// of the first period have passed. Threads that are behind take their cache themselves.
+void follow_recording(ThreadState& thread, std::uint64_t passed_ns = 0) {
   if (thread.is_left_out) return;
   if (!session.recording.load()) {
     let_hooks_look_up_in(thread, session.empty_cache);
@@ -108,36 +111,89 @@ void follow_recording(ThreadState& thread) {
     return;
   }
   if (session.recording.load()) {
-    const auto source = arm_timer(thread, kSamplingSignal, profile_settings->rate_hz, perf_allowed);
+    const auto source =
+        arm_timer(thread, kSamplingSignal, profile_settings->rate_hz, perf_allowed, passed_ns);
     if (!thread.sampling_page && !thread.has_timer && !has_ended(thread.tid)) {
       is_timer_lacking.store(true);
     }
     auto* header = session.arena.header();
     if (header->source == format::SampleSource::kNone) header->source = source;
   } else if (is_watching.load()) {
-    arm_timer(thread, kSamplingSignal, kWatchHz, false);
+    arm_timer(thread, kSamplingSignal, kWatchHz, false, 0);
   }
 }
 
-// Whether the user's filter leaves out the thread by its name, which its record holds.
-bool must_leave_out(const ThreadState& thread) {
-  return !keeps_thread(profile_settings->threads.c_str(), thread.record->name);
+// A thread's name, ended by a 0.
+struct Name {
+  char text[sizeof format::Thread{}.name] = {};
+};
+
+Name own_name() {
+  Name name;
+  kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name.text));
+  return name;
+}
+
+// Whether the user's filter leaves out threads of this name.
+bool must_leave_out(const Name& name) {
+  return !keeps_thread(profile_settings->threads.c_str(), name.text);
+}
+
+void show_name(format::Thread& record, const Name& name) {
+  __builtin_memcpy(record.name, name.text, sizeof name.text);
+}
+
+// How many of the record's threads were left out.
+std::uint32_t left_out_count(const format::Thread& record) {
+  return record.flags >> format::kThreadsLeftOutShift;
 }
 
 constexpr std::uint32_t kOneLeftOut = 1u << format::kThreadsLeftOutShift;
 
-// Time that passed while recording was off belongs to no context.
-void skip_time(ThreadState& thread) {
-  thread.last_cpu_ns = clock_ns(cpu_clock_of(thread.tid));
-  thread.last_wall_ns = signal_safe::monotonic_ns();
-  thread.kernel_time = {};
-  thread.last_tick_cpu_ns = thread.last_cpu_ns;
-  thread.last_context = 0;
+// What is counted between two charges, too, is not known for the time before now.
+void forget_counts(ThreadState& thread) {
   thread.knows_faults = false;
   if (thread.waits != nullptr) {
     thread.waits->knows_switches = false;
     thread.switches.is_old = true;
   }
+}
+
+// Time that passed before recording belongs to no context.
+void skip_time(ThreadState& thread) {
+  thread.last_cpu_ns = clock_ns(cpu_clock_of(thread.tid));
+  thread.last_wall_ns = signal_safe::monotonic_ns();
+  thread.kernel_time = {};
+  thread.last_tick_cpu_ns = thread.last_cpu_ns;
+  thread.stopped_cpu_ns = 0;
+  thread.tree.note_sampled(0);
+  forget_counts(thread);
+}
+
+// Recording is turned off. What has passed since the last sample is not charged here, where nothing
+// tells its context: the next sample does, as if the times of recording were one. So sections that
+// are shorter than a period have their samples, too.
+void note_stop(ThreadState& thread, std::uint64_t wall) {
+  if (thread.is_left_out) return;
+  thread.stopped_cpu_ns = clock_ns(cpu_clock_of(thread.tid));
+  thread.stopped_wall_ns = wall;
+}
+
+void go_on_from_stop(ThreadState& thread) {
+  if (thread.stopped_cpu_ns == 0) return skip_time(thread);
+  const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
+  if (cpu < thread.stopped_cpu_ns) return;  // it has just ended
+  thread.last_cpu_ns += cpu - thread.stopped_cpu_ns;
+  thread.last_tick_cpu_ns += cpu - thread.stopped_cpu_ns;
+  thread.last_wall_ns += signal_safe::monotonic_ns() - thread.stopped_wall_ns;
+  thread.stopped_cpu_ns = 0;
+  forget_counts(thread);
+}
+
+// What the thread computed since its last sample, by which the next one comes sooner.
+std::uint64_t since_sample_ns(const ThreadState& thread) {
+  const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
+  return cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0;
 }
 
 void reset_memory(ThreadMemory& memory) {
@@ -147,6 +203,7 @@ void reset_memory(ThreadMemory& memory) {
   memory.state.busy = 0;
   memory.state.is_behind = 0;
   memory.state.is_left_out = false;
+  memory.state.stopped_cpu_ns = 0;
   // The thread before had another clock, and a stack that may be gone.
   memory.state.resting_until_ns = 0;
   memory.state.searches_in_vain = 0;
@@ -192,10 +249,8 @@ void leave_context(ThreadState& state) {
   state.context = nullptr;
 }
 
-// Threads that cannot be profiled have 1 for their state.
-bool is_this_left_out() {
-  return reinterpret_cast<std::uint64_t>(fbleprof_hot.self) > 1 && fbleprof_hot.self->is_left_out;
-}
+// Whether the calling thread has a state. Threads that cannot be profiled have 1 there.
+bool has_state() { return reinterpret_cast<std::uint64_t>(fbleprof_hot.self) > 1; }
 
 void give_up_on_this_thread() {
   count_lost_thread();
@@ -222,8 +277,17 @@ void find_threads_later(void (*tell_end_of_thread)()) {
   tell_end = tell_end_of_thread;
 }
 
+namespace {
+// Another thread may be about to turn recording off: then the next sample does it, if there is one.
+void change_event_of_this_thread() {
+  ThreadMemory& memory = *memory_of(fbleprof_hot.self);
+  if (Pin pin{memory}) change_event(memory.state, kSamplingSignal);
+}
+}  // namespace
+
 void configure_threads(const Settings& settings, bool allow_perf) {
   profile_settings = &settings;
+  on_samples_that_change_sampling(change_event_of_this_thread);
   perf_allowed = allow_perf;
   if (!session.empty_cache) {
     const std::size_t slots = limit_of_memory() == RLIM_INFINITY ? signal_safe::kMostCacheSlots
@@ -271,17 +335,22 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.record->flags |= format::kThreadRunning;
   state.record->end_ns = 0;
   state.record->threads_served += 1;
-  kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
+  const Name name = own_name();
+  state.is_left_out = must_leave_out(name);
+  if (state.is_left_out) state.record->flags += kOneLeftOut;
+  // What the record shows is of others, if there were any.
+  if (!state.is_left_out || left_out_count(*state.record) == state.record->threads_served) {
+    show_name(*state.record, name);
+  }
   state.last_cpu_ns = cpu_from_ns;
   state.kernel_time = {};
   state.last_tick_cpu_ns = cpu_from_ns;
   start_faults(state, cpu_from_ns);
-  state.last_context = 0;
+  state.tree.note_sampled(0);
   state.record->wait_since_ns = 0;
   if (state.waits != nullptr) signal_safe::start_thread(*state.waits);
-  state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
-  state.is_left_out = must_leave_out(state);
-  if (state.is_left_out) state.record->flags += kOneLeftOut;
+  state.last_wall_ns = pid == tid ? std::max(session.start_monotonic_ns, recording_since_ns)
+                                  : signal_safe::monotonic_ns();
   follow_recording(state);
   memory->use.store(ThreadMemory::kAttached);
   // Meanwhile a thread that did not find this one attached may have turned recording on. If that
@@ -325,38 +394,42 @@ void leave_out_from_here(ThreadState& thread) {
   thread.hot->top = nullptr;
 }
 
-void follow_name(ThreadState& thread, const char* name) {
-  char* kept = thread.record->name;
-  std::uint32_t length = 0;
-  for (; name[length] && length + 1 < sizeof thread.record->name; ++length) {
-    kept[length] = name[length];
-  }
-  while (length < sizeof thread.record->name) kept[length++] = 0;
-  const bool must_go = must_leave_out(thread);
+void follow_name(ThreadState& thread, const Name& name) {
+  const bool must_go = must_leave_out(name);
+  // While a thread is left out, its record shows the name of one that is not.
+  if (!must_go) show_name(*thread.record, name);
   if (thread.is_left_out && !must_go) begin_thread(thread);
   if (!thread.is_left_out && must_go && thread.hot == &fbleprof_hot) leave_out_from_here(thread);
 }
+
+// False: the memory is not in use.
+bool follow_name_in(ThreadMemory& memory, const Name& name) {
+  const Pin pin{memory};
+  if (pin) follow_name(memory.state, name);
+  return static_cast<bool>(pin);
+}
 }  // namespace
 
-void note_thread_name(unsigned long thread, const char* name) {
-  if (profile_settings->threads.empty() || !session.arena.base() || are_found_later ||
-      !may_samples_come()) {
+void note_thread_name(unsigned long thread, const char* text) {
+  if (!session.arena.base() || are_found_later || !may_samples_come()) return;
+  Name name;
+  for (std::uint32_t i = 0; text[i] && i + 1 < sizeof name.text; ++i) name.text[i] = text[i];
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
+  if (thread == here) {
+    if (has_state()) follow_name_in(*memory_of(fbleprof_hot.self), name);
     return;
   }
-  const auto here = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
   // The variables of all threads have one distance from their threads' pointers.
   const std::uint64_t hot = reinterpret_cast<std::uint64_t>(&fbleprof_hot) - here + thread;
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
-    if (reinterpret_cast<std::uint64_t>(memory->state.hot) != hot) continue;
-    if (Pin pin{*memory}) follow_name(memory->state, name);
+    const bool is_its = reinterpret_cast<std::uint64_t>(memory->state.hot) == hot;
+    if (is_its && follow_name_in(*memory, name)) return;
   }
 }
 
 void note_own_name() {
-  if (profile_settings->threads.empty() || !may_samples_come()) return;
-  char name[sizeof format::Thread{}.name];
-  kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name));
-  note_thread_name(reinterpret_cast<unsigned long>(__builtin_thread_pointer()), name);
+  if (!may_samples_come()) return;
+  note_thread_name(reinterpret_cast<unsigned long>(__builtin_thread_pointer()), own_name().text);
 }
 
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
@@ -386,10 +459,28 @@ void attach_prepared_thread(ThreadStart* start, StackBounds bounds) {
   attach(memory_of(start), bounds, 0);
 }
 
-void detach_this_thread(bool for_good) {
-  if (!fbleprof_hot.top && !is_this_left_out()) return;
+namespace {
+// From here on, no other thread arms or stops the timers, nor gives it a name.
+void begin_end(ThreadMemory& memory) {
+  std::uint32_t attached = ThreadMemory::kAttached;
+  while (!memory.use.compare_exchange_weak(attached, ThreadMemory::kEnding)) {
+    attached = ThreadMemory::kAttached;
+    kernel_call(SYS_sched_yield);
+  }
+}
+
+void end_use(ThreadMemory& memory) {
+  memory.use.store(ThreadMemory::kFree);
+  give_back(&memory);
+}
+}  // namespace
+
+void detach_this_thread() {
+  if (!has_state()) return;
   ThreadState& state = *fbleprof_hot.self;
+  ThreadMemory& memory = *memory_of(&state);
   const SamplingBlocked guard;
+  begin_end(memory);
   const bool may_ask_kernel = may_samples_come();
   if (may_ask_kernel) {
     disarm_timer(state);
@@ -401,26 +492,17 @@ void detach_this_thread(bool for_good) {
     if (!state.is_left_out) signal_safe::charge_rest(state);
     while (state.profiles != 0) signal_safe::end_profile(state, state.hot->top);
     signal_safe::flush_level(state);
-    kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
+    if (!state.is_left_out) show_name(*state.record, own_name());
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;
     state.record->wait_since_ns = 0;
   }
-  // Not in a handler in the middle of a call, which ends later.
-  if (for_good && state.canary->alive && state.waits != nullptr) {
-    signal_safe::end_thread(*state.waits);
-  }
+  if (state.canary->alive && state.waits != nullptr) signal_safe::end_thread(*state.waits);
   leave_context(state);
   fbleprof_hot.top = nullptr;
   asm volatile("" ::: "memory");
-  fbleprof_hot.self = for_good ? reinterpret_cast<ThreadState*>(1) : nullptr;
-  ThreadMemory* memory = memory_of(&state);
-  std::uint32_t attached = ThreadMemory::kAttached;
-  while (!memory->use.compare_exchange_weak(attached, ThreadMemory::kFree)) {
-    attached = ThreadMemory::kAttached;
-    kernel_call(SYS_sched_yield);
-  }
-  give_back(memory);
+  fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);  // hooks stay off
+  end_use(memory);
 }
 
 void for_each_attached(void (*function)(ThreadState& thread, void* argument), void* argument) {
@@ -442,14 +524,14 @@ void end_found_thread(std::uint32_t tid) {
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
     std::uint32_t attached = ThreadMemory::kAttached;
     if (memory->state.tid != tid ||
-        !memory->use.compare_exchange_strong(attached, ThreadMemory::kFree)) {
+        !memory->use.compare_exchange_strong(attached, ThreadMemory::kEnding)) {
       continue;
     }
     ThreadState& state = memory->state;
     disarm_timer(state);
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;
-    give_back(memory);
+    end_use(*memory);
   }
 }
 
@@ -468,8 +550,12 @@ void abandon_all_threads() {
 
 void arm_this_thread() {
   if (!fbleprof_hot.top) return;
+  ThreadMemory& memory = *memory_of(fbleprof_hot.self);
   SamplingBlocked guard;
-  follow_recording(*fbleprof_hot.self);
+  do {
+    if (Pin pin{memory}) return follow_recording(memory.state);
+    kernel_call(SYS_sched_yield);
+  } while (memory.use.load() == ThreadMemory::kPinned);
 }
 
 void charge_rest_of_this_thread() {
@@ -490,14 +576,14 @@ void leave_out_of(Stack& around, const Stack& stack) {
 }  // namespace
 
 StackBounds signal_stack_of_this_thread() {
-  if (!fbleprof_hot.top && !is_this_left_out()) return {};
+  if (!has_state()) return {};
   const Stack& stack = fbleprof_hot.self->signal_stack;
   return {stack.low, stack.high};
 }
 
 void note_signal_stack(void* base, std::uint64_t bytes) {
   // A thread that is left out may get a name that is kept.
-  if (!fbleprof_hot.top && !is_this_left_out()) return;
+  if (!has_state()) return;
   ThreadState& state = *fbleprof_hot.self;
   ThreadMemory* memory = memory_of(&state);
   SamplingBlocked guard;
@@ -539,13 +625,14 @@ void pause_waits(ThreadState& thread, std::uint64_t wall) {
 
 void stop_all_threads(Stopped how) {
   is_watching.store(how == Stopped::kWatching);
-  session.recording.store(false);
+  const bool was_recording = session.recording.exchange(false);
   note_recording(false);
   const std::uint64_t now = signal_safe::monotonic_ns();
-  for_each_pinned([now](ThreadState& thread) {
+  for_each_pinned([&](ThreadState& thread) {
     disarm_timer(thread);
     follow_recording(thread);
     pause_waits(thread, now);
+    if (was_recording) note_stop(thread, now);
   });
 }
 
@@ -553,19 +640,21 @@ void start_all_threads(Charged from) {
   for_each_pinned([&](ThreadState& thread) {
     disarm_timer(thread);
     if (from != Charged::kFromNow) return;
-    skip_time(thread);
+    go_on_from_stop(thread);
     // Found threads call hooks only while their code is changed.
     const std::uint32_t behind =
         are_found_later ? ThreadState::kBehindWithOldEntries : ThreadState::kBehind;
     __atomic_store_n(&thread.is_behind, behind, __ATOMIC_RELAXED);
   });
   is_watching.store(false);
+  const std::uint64_t now = signal_safe::monotonic_ns();
+  if (from == Charged::kFromNow) recording_since_ns = now;
   session.recording.store(true);
   note_recording(true);
-  const std::uint64_t now = signal_safe::monotonic_ns();
   for_each_pinned([&](ThreadState& thread) {
-    follow_recording(thread);
-    if (from == Charged::kFromNow) signal_safe::resume_open_waits(thread, now);
+    const bool goes_on = from == Charged::kFromNow;
+    follow_recording(thread, goes_on ? since_sample_ns(thread) : 0);
+    if (goes_on) signal_safe::resume_open_waits(thread, now);
   });
 }
 

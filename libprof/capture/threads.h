@@ -27,8 +27,8 @@ void cancel_thread(ThreadStart* start);
 void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
 
 // Ends the calling thread's profile: charges its remaining time and frees its memory for another
-// thread. `for_good`: hooks stay off for the rest of the thread.
-void detach_this_thread(bool for_good);
+// thread. Hooks stay off for the rest of the thread.
+void detach_this_thread();
 
 // For found threads (found_threads.h): whether the thread is attached, and the detaching of a
 // thread that ended without notice.
@@ -54,8 +54,8 @@ void abandon_all_threads();
 // Gives the calling thread its timer back, when its finished profile continues.
 void arm_this_thread();
 
-// A thread gets a name, which decides whether it is recorded. `thread` is its pthread_t. A thread
-// that another one gives a name to leave out stays recorded.
+// A thread gets a name, which may decide whether it is recorded. `thread` is its pthread_t. A
+// thread that another one gives a name to leave out stays recorded.
 void note_thread_name(unsigned long thread, const char* name);
 void note_own_name();
 
@@ -77,7 +77,6 @@ void configure_threads(const Settings& settings, bool allow_perf);
 // Stops and starts all threads: while stopped, the hooks see empty caches, no time is charged and
 // no timer runs. `watching`: a slow timer runs, so that a thread looks at the clock from time to
 // time. One caller at a time. Async-signal-safe, but do not start or watch while events are held
-// back.
 // back.
 enum class Stopped { kCompletely, kWatching };
 void stop_all_threads(Stopped how = Stopped::kCompletely);

@@ -128,6 +128,9 @@ class CallTree {
 
   format::Ref root() const { return root_; }
   std::uint32_t size() const { return size_; }  // contexts
+  // The context of the last sample; 0: none yet. What comes after it is charged there.
+  format::Ref last_sampled() const { return last_sampled_; }
+  void note_sampled(format::Ref context) { last_sampled_ = context; }
   format::Node* node_at(format::Ref ref) const { return at<format::Node>(ref); }
   format::Ref function_of(format::Ref node) const { return node_at(node)->function; }
   // The number of the block that a node stands for; arch::kNoBlock for others.
@@ -240,6 +243,7 @@ class CallTree {
   bool has_call_sites_ = false;
   format::Ref tree_ = 0, root_ = 0, overflow_ = 0;
   std::uint32_t size_ = 0;
+  format::Ref last_sampled_ = 0;
   Chunk nodes_, edges_, rows_;
   std::uint64_t uncounted_ = 0;  // calls of functions that are left out
   std::uint8_t unused_flags_ = 0;

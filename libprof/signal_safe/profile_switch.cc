@@ -13,14 +13,12 @@ bool begin_profile(const BusyGuard&, ThreadState& thread, Entry* caller, void* p
   frame.its_tree = tree;
   frame.tree = thread.tree;
   frame.record = thread.record;
-  frame.last_context = thread.last_context;
   thread.kernel_time.forget_contexts();
   // Code that empties the edge caches reads this flag from a thread's current record.
   record->flags |= thread.record->flags & format::kThreadHooked;
   thread.tree = *tree;
   thread.record = record;
   thread.profile = profile;
-  thread.last_context = 0;
   thread.profiles += 1;
   caller[1].frame = caller->frame;
   caller[1].word = word_of(thread.tree.root(), arch::kNoBlock);
@@ -42,7 +40,6 @@ void end_profile(ThreadState& thread, Entry* top) {
   thread.tree = frame.tree;
   thread.record = frame.record;
   thread.profile = frame.profile;
-  thread.last_context = frame.last_context;
   thread.kernel_time.forget_contexts();
   thread.profiles -= 1;
   // A stack that is not current still has entries of the other tree.

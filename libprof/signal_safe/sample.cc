@@ -53,7 +53,7 @@ void charge_faults(ThreadState& thread, std::uint64_t* values, const rusage& usa
 
 // Needs no guard itself: it does not change the tree. `values` are the context's or the root's.
 void charge(ThreadState& thread, std::uint64_t* values, Ref context, Elapsed elapsed) {
-  thread.last_context = context;
+  thread.tree.note_sampled(context);
   values[kSamples] += 1;
   values[kCpuNs] += elapsed.cpu_ns;
   values[kWallNs] += elapsed.wall_ns;
@@ -111,9 +111,11 @@ Ref leaf_of(const BusyGuard& guard, ThreadState& thread, Ref context, std::uint6
 }
 
 // With the clock `ticks`, no time is charged: otherwise no two profiles would be the same.
+bool has_time(const ThreadState& thread) {
+  return thread.session->options.clock != format::Clock::kTicks;
+}
 bool takes_time(const ThreadState& thread) {
-  return thread.session->recording.load(std::memory_order_relaxed) &&
-         thread.session->options.clock != format::Clock::kTicks;
+  return thread.session->recording.load(std::memory_order_relaxed) && has_time(thread);
 }
 
 // If a walk takes longer than the period, the next signal is pending before the handler returns,
@@ -215,15 +217,33 @@ void charge_fatal(ThreadState& thread, const MachineState& at) {
 }
 
 Ref context_of_rest(const ThreadState& thread) {
-  return thread.last_context ? thread.last_context : thread.tree.root();
+  const Ref last = thread.tree.last_sampled();
+  return last != 0 ? last : thread.tree.root();
 }
 
 void charge_kernel_time(ThreadState& thread) {
   while (!thread.kernel_time.is_empty()) charge_part(thread, thread.kernel_time.take_oldest());
 }
 
+void charge_until_stop(ThreadState& thread) {
+  if (!has_time(thread) || thread.stopped_cpu_ns == 0) return;
+  charge_kernel_time(thread);
+  const Elapsed rest =
+      take_elapsed(thread, Sampled::kAll, thread.stopped_cpu_ns, thread.stopped_wall_ns);
+  if (rest.is_none()) return;
+  std::uint64_t* values = thread.tree.values_or_root(context_of_rest(thread));
+  values[kSamples] += 1;
+  values[kCpuNs] += rest.cpu_ns;
+  values[kWallNs] += rest.wall_ns;
+  if (rest.wall_ns > rest.cpu_ns) charge_unseen(thread, values, rest.wall_ns - rest.cpu_ns);
+  thread.record->samples += 1;
+  thread.record->cpu_ns += rest.cpu_ns;
+  thread.record->wall_ns += rest.wall_ns;
+}
+
 void charge_rest(ThreadState& thread) {
-  if (!takes_time(thread)) return;
+  if (!thread.session->recording.load(std::memory_order_relaxed)) return charge_until_stop(thread);
+  if (!has_time(thread)) return;
   BusyGuard guard(thread);
   if (!guard) return;
   charge_wait_at_end(thread);

@@ -30,6 +30,9 @@ void charge_fatal(ThreadState& thread, const MachineState& at);
 // have taken no time.
 format::Ref context_of_rest(const ThreadState& thread);
 
+// While recording is off: charges what had passed when it was turned off. The thread takes no
+// samples at this moment.
+void charge_until_stop(ThreadState& thread);
 // Charges time in the kernel that no system call has taken (kernel_time.h), when none can take it
 // any more. On the thread itself, or on another one at the end of the process.
 void charge_kernel_time(ThreadState& thread);

@@ -51,7 +51,6 @@ struct ProfileFrame {
   CallTree* its_tree = nullptr;  // where the other one's tree is kept meanwhile
   CallTree tree;                 // the thread's before
   format::Thread* record = nullptr;
-  format::Ref last_context = 0;
 };
 inline constexpr std::uint32_t kMostProfiles = 16;  // nested
 
@@ -118,17 +117,20 @@ struct ThreadState {
   volatile std::uint64_t busy = 0;
 
   std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
+  // The clocks when recording was turned off; 0: it is on, or was never. What has passed from the
+  // last charge to then is charged when recording goes on, or at the end.
+  std::uint64_t stopped_cpu_ns = 0, stopped_wall_ns = 0;
   // Samples are left out until the CPU clock reads this, as the last one took too long; 0: none
   // are.
   std::uint64_t resting_until_ns = 0;
-  format::Ref last_context = 0;  // the last one charged; 0 = none yet
   // The end of memory for samples, and for the end of the process, where the machine stack may be
   // too short; or null.
   char* sample_stack_end = nullptr;
   bool is_left_out = false;  // by the user's filter: hooks and samples find no shadow stack
   std::uint32_t tid = 0;
-  void* sampling_page = nullptr;  // of the perf event
-  std::uint64_t events_seen = 0;  // bytes of its samples that were charged, if it is no clock
+  void* sampling_page = nullptr;   // of the perf event
+  std::uint64_t events_seen = 0;   // bytes of its samples that were charged, if it is no clock
+  std::uint32_t next_rate_hz = 0;  // of the perf event that the next sample makes; 0: it makes none
   SwitchRing switches;
   int timer = 0;  // the kernel's number of the CPU-clock timer
   bool has_timer = false;

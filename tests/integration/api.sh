@@ -204,3 +204,10 @@ profiled "$PROGRAMS/split.plain" 20
 verified "$profile"
 check "the heading says so" "$("$REPORT" "$profile" | grep -c 'nothing with hooks ran')" = 1
 check "the recorder too" "$("$REPORT" --summary "$profile" | grep -c 'nothing to show')" = 1
+for mode in fentry plain; do
+  begin "a profile for work shorter than a sampling period, $mode"
+  profiled "$PROGRAMS/ending_threads.$mode" profile
+  verified "$profile"
+  check "its functions have the time" "$(dominated work | cut -d. -f1)" -ge 40
+  check "little is of no function" "$(share '[root]' | cut -d. -f1)" -le 5
+done

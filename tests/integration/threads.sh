@@ -73,3 +73,37 @@ for mode in fentry mcountc cyg cygclang; do
   check "it is not of what returned last" "$(share tiny | cut -d. -f1)" -le 1
   check "it is of what ran" "$(dominated spin | cut -d. -f1)" -ge 90
 done
+
+# by_thread: the names of the threads in the profile.
+by_thread() { "$REPORT" --by thread "$profile" | sed -n 's/.*thread "\([^"]*\)".*/\1/p'; }
+
+for mode in fentry plain; do
+  begin "threads get a name that is kept while they end, $mode"
+  settings=(FBLEPROF_THREADS=kept)
+  same "$PROGRAMS/ending_threads.$mode" named
+  verified "$profile"
+  check "their memory serves others" "$("$REPORT" --raw "$profile" | grep -ac '^thread ')" -le 200
+
+  begin "recording is turned on while threads end, $mode"
+  same "$PROGRAMS/ending_threads.$mode" toggled
+  verified "$profile"
+  check "the next threads have samples" "$(dominated work | cut -d. -f1)" -ge 60
+  check "little is of no function" "$(share '[root]' | cut -d. -f1)" -le 25
+
+  begin "sections shorter than a sampling period, $mode"
+  profiled "$PROGRAMS/ending_threads.$mode" sections
+  verified "$profile"
+  check "what was recorded" "$(dominated work | cut -d. -f1)" -ge 30
+  check "in the other thread, too" "$(dominated other | cut -d. -f1)" -ge 20
+  check "what was not" "$(dominated rest | cut -d. -f1)" -le 4
+  check "little is of no function" "$(share '[root]' | cut -d. -f1)" -le 15
+
+  begin "a thread that lives shows the name that it gave itself, $mode"
+  profiled "$PROGRAMS/ending_threads.$mode" renamed
+  check "the names" "$(by_thread | sort | tr '\n' ' ')" = "ending_threads. worker "
+
+  begin "a thread that is left out does not rename the one before it, $mode"
+  settings=(FBLEPROF_THREADS=parser)
+  profiled "$PROGRAMS/ending_threads.$mode" apart
+  check "the name" "$(by_thread | head -n 1)" = parser
+done

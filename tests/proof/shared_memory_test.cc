@@ -136,7 +136,7 @@ class OwnThread : public testing::Test {
     session.start_monotonic_ns = 1;
     capture::configure_threads({}, false);
   }
-  ~OwnThread() override { capture::detach_this_thread(false); }
+  ~OwnThread() override { capture::detach_this_thread(); }
   static void attach() { capture::attach_this_thread({0, 0}, 0); }
 };
 
@@ -148,7 +148,7 @@ TEST_F(OwnThread, IsAttachedWhole) {
 TEST_F(OwnThread, IsAttachedAndDetachedForItsHandlers) {
   interrupt(attach, look_at_hot);
   ASSERT_NE(fbleprof_hot.top, nullptr);
-  interrupt([] { capture::detach_this_thread(false); }, look_at_hot);
+  interrupt([] { capture::detach_this_thread(); }, look_at_hot);
   ASSERT_EQ(fbleprof_hot.top, nullptr);
 }
 
