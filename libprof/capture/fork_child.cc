@@ -32,12 +32,14 @@ namespace fbleprof::capture {
 using arch::kernel_call;
 using signal_safe::Entry;
 using signal_safe::session;
+using signal_safe::Stack;
 using signal_safe::ThreadState;
 
 namespace {
 
-// The child's inheritance: the parent's file, still mapped here, and the shadow stack and the
-// signal stack of the thread that forked.
+// The child's inheritance: the parent's file, still mapped here, and the shadow stacks and the
+// signal stack of the thread that forked. Other contexts of the program (green_threads.h) are empty
+// in the child.
 class Inheritance {
  public:
   explicit Inheritance(const ThreadState* thread) {
@@ -46,6 +48,8 @@ class Inheritance {
       gate_ = stack.gate;
       top_ = thread->current == &stack ? fbleprof_hot.top : stack.saved_top;
       bounds_ = {stack.low, stack.high};
+      context_ = static_cast<Stack*>(thread->context);
+      if (context_ && thread->current == context_) context_->saved_top = fbleprof_hot.top;
     }
     signal_stack_ = signal_stack_of_this_thread();
     file_.adopt(session.arena.base(), session.arena.cap_bytes(), 0);
@@ -63,34 +67,13 @@ class Inheritance {
     });
   }
 
-  // Rebuilds the parent's shadow stack in the calling thread's new tree.
-  void replay_stack() const {
+  // Rebuilds the parent's shadow stacks in the calling thread's new tree.
+  void replay_stacks() const {
     if (!fbleprof_hot.top || !gate_) return;
     ThreadState& state = *fbleprof_hot.self;
     signal_safe::BusyGuard guard(state);
-    Entry* top = state.main_stack.gate;
-    for (const Entry* entry = gate_ + 1; entry <= top_; ++entry) {
-      if (top >= state.main_stack.limit && !signal_safe::make_room(state)) break;
-      const format::Ref parent_node = signal_safe::node_of_word(entry->word);
-      // The function is left out, or its recursion is folded into its caller's context.
-      if (top != state.main_stack.gate &&
-          signal_safe::node_of_word(entry[-1].word) == parent_node) {
-        top[1] = {entry->frame, signal_safe::word_of(signal_safe::node_of_word(top->word),
-                                                     arch::block_of(entry->word))};
-        ++top;
-        continue;
-      }
-      // The root of another profile's tree: the child records into its own.
-      if (file_.at<format::Node>(parent_node)->parent == 0) continue;
-      const format::Ref function = translate(parent_node);
-      if (function == 0) break;
-      const signal_safe::Step step = state.tree.enter(guard, signal_safe::node_of(state, top),
-                                                      function, 0, format::kEdgeSampled);
-      top[1] = {entry->frame, signal_safe::word_of(step.to, state.tree.block_of(step.to))};
-      ++top;
-    }
-    asm volatile("" ::: "memory");
-    state.hot->top = top;
+    replay(guard, state, gate_, top_);
+    if (context_) replay_context(guard, state);
   }
 
   void release() {
@@ -99,6 +82,64 @@ class Inheritance {
   }
 
  private:
+  // Rebuilds the entries up to `last` of a stack as those of the current one, which may be the
+  // same.
+  void replay(const signal_safe::BusyGuard& guard, ThreadState& state, const Entry* gate,
+              const Entry* last) const {
+    Entry* top = state.current->gate;
+    format::Ref below = 0;  // the parent's node of `top`
+    for (const Entry* entry = gate + 1; entry <= last; ++entry) {
+      if (top >= state.hot->limit && !signal_safe::make_room(state)) break;
+      const Entry its = *entry;
+      const format::Ref parent_node = signal_safe::node_of_word(its.word);
+      // The function is left out, or its recursion is folded into its caller's context.
+      if (top != state.current->gate && below == parent_node) {
+        top[1] = {its.frame, signal_safe::word_of(signal_safe::node_of_word(top->word),
+                                                  arch::block_of(its.word))};
+        ++top;
+        continue;
+      }
+      below = parent_node;
+      // The root of another profile's tree: the child records into its own.
+      if (file_.at<format::Node>(parent_node)->parent == 0) continue;
+      const format::Ref function = translate(parent_node);
+      if (function == 0) break;
+      const signal_safe::Step step = state.tree.enter(guard, signal_safe::node_of(state, top),
+                                                      function, 0, format::kEdgeSampled);
+      top[1] = {its.frame, signal_safe::word_of(step.to, state.tree.block_of(step.to))};
+      ++top;
+    }
+    asm volatile("" ::: "memory");
+    state.hot->top = top;
+  }
+
+  // The fork was made in a context of the program: the child goes on there.
+  void replay_context(const signal_safe::BusyGuard& guard, ThreadState& state) const {
+    const Entry* last = context_->saved_top;
+    context_->base = path_in_child(guard, state, context_->base, 0);
+    context_->tree = state.tree.root();
+    context_->file = session.this_file();
+    state.current->saved_top = state.hot->top;
+    asm volatile("" ::: "memory");
+    state.current = context_;
+    state.context = context_;
+    state.hot->limit = context_->limit;
+    state.hot->top = context_->gate;
+    replay(guard, state, context_->gate, last);
+  }
+
+  // The node for the path of one of the parent's nodes.
+  format::Ref path_in_child(const signal_safe::BusyGuard& guard, ThreadState& state,
+                            format::Ref parent_node, int depth) const {
+    constexpr int kLongestPath = 4096;
+    const format::Ref above = file_.at<format::Node>(parent_node)->parent;
+    if (above == 0 || depth == kLongestPath) return state.tree.root();
+    const format::Ref at = path_in_child(guard, state, above, depth + 1);
+    const format::Ref function = translate(parent_node);
+    if (function == 0) return at;
+    return state.tree.enter(guard, at, function, 0, format::kEdgeSampled).to;
+  }
+
   format::Ref copy(format::Ref string) const {
     if (string == 0) return 0;
     const auto* text = file_.at<format::String>(string);
@@ -129,6 +170,8 @@ class Inheritance {
         return session.function_of_block(static_cast<std::uint32_t>(function->address));
       case format::FunctionKind::kOverflow:
         return session.trees.overflow;
+      case format::FunctionKind::kDeeper:
+        return session.trees.deeper;
       default: {
         const bool is_hooked = (function->flags & format::kFunctionHooked) != 0;
         return is_hooked ? session.code_map.hooked_function_at(function->address)
@@ -140,6 +183,7 @@ class Inheritance {
   signal_safe::Arena file_;
   const Entry* gate_ = nullptr;
   const Entry* top_ = nullptr;
+  Stack* context_ = nullptr;  // in which the fork was made
   StackBounds bounds_, signal_stack_;
 };
 
@@ -279,7 +323,7 @@ void become_own_process(ThreadState* inherited) {
   if (const StackBounds stack = inheritance.signal_stack(); stack.high != 0) {
     note_signal_stack(reinterpret_cast<void*>(stack.low), stack.high - stack.low);
   }
-  inheritance.replay_stack();
+  inheritance.replay_stacks();
   profile.parents_file = nullptr;
   inheritance.release();
   session.arena.header()->state = format::State::kLive;

@@ -17,9 +17,7 @@ using signal_safe::ThreadState;
 // A shadow stack that mirrors no machine stack. Its bounds are the whole address space, so only the
 // program switches away from it. Its entries name nodes of one tree: the one in which it last ran.
 struct fbleprof_context {
-  Stack stack;
-  // Identifies the file: a forked child has another file, in which the entries mean nothing.
-  std::uint64_t profile;
+  Stack stack;  // first: a forked child knows only this
   std::uint64_t bytes;
 };
 
@@ -30,15 +28,13 @@ constexpr std::size_t kMostEntries = std::size_t{1} << 28;
 using signal_safe::kSlackEntries;
 constexpr int kLongestTransplant = 4096;
 
-std::uint64_t this_profile() { return session.start_monotonic_ns; }
-
 // Forgets all entries: the next entry is a child of `base`.
 void empty(fbleprof_context& context, const ThreadState& thread, format::Ref base) {
   context.stack.saved_top = context.stack.gate;
   context.stack.beyond = 0;
   context.stack.base = base;
   context.stack.tree = thread.tree.root();
-  context.profile = this_profile();
+  context.stack.file = session.this_file();
 }
 
 // The node for the same path in another tree.
@@ -77,7 +73,7 @@ __attribute__((noinline)) void move_entries(const BusyGuard& guard, Stack& stack
 __attribute__((noinline)) void move_to_tree(const BusyGuard& guard, fbleprof_context& context,
                                             ThreadState& thread) {
   signal_safe::CallTree& tree = thread.tree;
-  if (context.profile != this_profile()) return empty(context, thread, tree.root());
+  if (context.stack.file != session.this_file()) return empty(context, thread, tree.root());
   move_entries(guard, context.stack, tree);
 }
 
@@ -163,7 +159,7 @@ fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
   if (to == from) return from;
   Stack& stack = to ? to->stack : thread->main_stack;
   thread->current->saved_top = thread->hot->top;
-  if (stack.tree != thread->tree.root()) {
+  if (stack.tree != thread->tree.root() || stack.file != session.this_file()) {
     if (to) {
       move_to_tree(busy, *to, *thread);
     } else {

@@ -47,8 +47,6 @@ namespace {
 
 std::atomic<fbleprof_profile*> newest_profile{nullptr};
 
-std::uint64_t this_file() { return session.start_monotonic_ns; }
-
 format::Ref text(const char* s) {
   std::uint32_t length = 0;
   while (s && s[length] && length < 65535) ++length;
@@ -60,7 +58,7 @@ fbleprof_profile* take_free() {
   for (auto* profile = newest_profile.load(std::memory_order_acquire); profile;
        profile = profile->next_all) {
     bool is_free = true;
-    if (profile->made_for == this_file() &&
+    if (profile->made_for == session.this_file() &&
         profile->is_free.compare_exchange_strong(is_free, false)) {
       return profile;
     }
@@ -78,7 +76,7 @@ fbleprof_profile* make_profile() {
   profile->label = session.arena.at<format::Label>(label);
   profile->label->key = text("profile");
   profile->label->set = set;
-  profile->made_for = this_file();
+  profile->made_for = session.this_file();
   session.arena.publish(set, format::Kind::kLabelSet);
   return profile;
 }
@@ -143,7 +141,8 @@ format::Ref profile_name(format::Ref labels) {
   if (labels == 0) return 0;
   for (auto* profile = newest_profile.load(std::memory_order_acquire); profile;
        profile = profile->next_all) {
-    if (profile->made_for == this_file() && profile->labels == labels) return profile->label->value;
+    if (profile->made_for == session.this_file() && profile->labels == labels)
+      return profile->label->value;
   }
   return 0;
 }
@@ -177,7 +176,8 @@ fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profile) {
   signal_safe::BusyGuard guard(thread);
   auto* before = static_cast<fbleprof_profile*>(thread.profile);
   if (!guard || profile == before) return before;
-  if (profile && (profile->made_for != this_file() || profile->is_free.load())) return before;
+  if (profile && (profile->made_for != session.this_file() || profile->is_free.load()))
+    return before;
   signal_safe::Entry* caller = signal_safe::caller_of_api(thread, FBLEPROF_OWN_FRAME, at);
   // The caller may have left, without going back, a function that switched profiles.
   before = static_cast<fbleprof_profile*>(thread.profile);
@@ -482,13 +482,13 @@ void clear(const fbleprof_profile& profile) {
 
 int fbleprof_profile_write(fbleprof_profile* profile, const char* path) {
   if (!session.arena.base()) return 0;
-  if (!path || (profile && profile->made_for != this_file())) return EINVAL;
+  if (!path || (profile && profile->made_for != session.this_file())) return EINVAL;
   capture::charge_rest_of_this_thread();
   return Copy(profile).write_to(path);
 }
 
 void fbleprof_profile_free(fbleprof_profile* profile) {
-  if (!profile || profile->made_for != this_file() || profile->is_free.load()) return;
+  if (!profile || profile->made_for != session.this_file() || profile->is_free.load()) return;
   if (is_used(profile)) return;
   clear(*profile);
   profile->is_free.store(true, std::memory_order_release);

@@ -327,6 +327,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.main_stack.low = bounds.low;
   state.main_stack.high = bounds.high ? bounds.high : ~std::uint64_t{0};
   state.main_stack.base = state.main_stack.tree = state.tree.root();
+  state.main_stack.file = session.this_file();
   set_up_stack(state.main_stack, kRootGateWord, memory->shadow, memory->shadow_bytes,
                memory->growing_shadow);
   state.current = &state.main_stack;

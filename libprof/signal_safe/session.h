@@ -72,6 +72,8 @@ struct Session {
   Wakers wakers;
   Runtimes runtimes;
   std::uint64_t start_monotonic_ns = 0;
+  // Identifies the file: a forked child has another one, in which its parent's nodes mean nothing.
+  std::uint64_t this_file() const { return start_monotonic_ns; }
 
   // The function of a special node that is not a tree's own.
   format::Ref truncated = 0;

@@ -26,6 +26,7 @@ struct Stack {
   format::Ref base = 0;             // the context in which its first function is called
   std::uint32_t beyond = 0;         // blocks entered when the stack was full, and not left yet
   format::Ref tree = 0;             // root of the tree whose nodes its entries name
+  std::uint64_t file = 0;           // of that tree; see Session::this_file
   GrowingMemory* memory = nullptr;  // of the shadow stack; null: it has its full size
   // Inside the bounds, but not of this stack: a signal stack that is an array of a function.
   std::uint64_t hole_low = 0, hole_bytes = 0;

@@ -205,3 +205,21 @@ same "$PROGRAMS/processes.fentry" fork
 while read -r file; do
   check "rate and rule of $file" "$(fact rate_asked_hz "$file") $(fact compaction "$file")" = "300 none"
 done < <(profiles_in "$dir")
+
+# of_child: the profile of the only child.
+of_child() { profiles_in "$dir" | grep -v 'mlmon\.out$'; }
+
+for mode in fentry cyg plain; do
+  for way in beside "beside grew" inside; do
+    begin "a child goes on in a context of its parent's, $way, $mode"
+    # shellcheck disable=SC2086  # two arguments
+    same "$PROGRAMS/forked_contexts.$mode" $way
+    verified "$profile" "$(of_child)"
+    for function in second third; do
+      check "$function has its time" "$(dominated $function "$(of_child)" | cut -d. -f1)" -ge 20
+    done
+    check "other is no caller" "$(dominated other "$(of_child)" | cut -d. -f1)" -le 55
+    [ "$way" = inside ] || continue
+    check "the child has the fiber's functions" "$(dominated inner "$(of_child)" | cut -d. -f1)" -ge 45
+  done
+done
