@@ -37,6 +37,7 @@ void start() {
     install_handler();  // a detach may have removed it
     find_threads();     // those that have ended meanwhile have no timers to arm
   }
+  profile.began_late = true;
   measure_unrecorded();
   start_all_threads(Charged::kFromNow);
   switch_sites();

@@ -292,6 +292,7 @@ void become_own_process(ThreadState* inherited) {
   // The code below may call rewritten functions of libc: their hooks must not attach this thread.
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = profile.is_in_exec = false;
+  profile.began_late = true;
   bool is_open = false;
   on_large_stack([&] {
     const OutputFile parent = profile.output;

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <new>
 
 #include "arch/kernel.h"
@@ -132,17 +133,24 @@ class OwnMemory {
 
 class Search {
  public:
-  Search(LiveBlocks& blocks, TouchedPages& touched) : blocks_(blocks), own_(touched) {
-    blocks_.for_each([this](std::uint64_t, const LiveBlock&) { ++most_waiting_; },
-                     [&touched](const void* at) { return touched.holds(at); });
+  Search(LiveBlocks& blocks, TouchedPages& touched)
+      : blocks_(blocks), touched_(touched), own_(touched) {
+    blocks_.for_each(
+        [this](std::uint64_t, const LiveBlock& block) {
+          ++most_waiting_;
+          most_large_ += block.bytes >= LiveBlocks::kMostInside;
+        },
+        [&touched](const void* at) { return touched.holds(at); });
   }
 
   // False: the search was not finished.
   bool run() {
     // Blocks that were found and must still be searched. Each block gets here once.
-    waiting_bytes_ = (most_waiting_ + 1) * sizeof(Range);
+    waiting_bytes_ = (most_waiting_ + most_large_ + 1) * sizeof(Range);
     waiting_ = static_cast<Range*>(session.pages.take(waiting_bytes_));
     if (waiting_ == nullptr) return false;
+    large_ = waiting_ + most_waiting_ + 1;
+    find_large(touched_);
     end_ns_ = signal_safe::monotonic_ns() + kMostNs;
     search_stacks();
     const bool read = search_mappings();
@@ -184,9 +192,28 @@ class Search {
 
   void consider(std::uint64_t word) {
     std::uint64_t begin = 0;
-    const LiveBlock block = blocks_.mark(word, &begin);
+    LiveBlock block = blocks_.mark(word, &begin);
+    if (block.node == 0) block = mark_large(word, &begin);
     if (block.node == 0 || waiting_count_ >= most_waiting_) return;
     waiting_[waiting_count_++] = {begin, begin + block.bytes + blocks_.least_distance() / 2};
+  }
+
+  // The same for an address far inside of a block, where mark() does not look.
+  LiveBlock mark_large(std::uint64_t word, std::uint64_t* begin) {
+    if (large_count_ == 0 || word < large_[0].begin) return {};
+    const Range* after =
+        std::upper_bound(large_, large_ + large_count_, word,
+                         [](std::uint64_t at, const Range& range) { return at < range.begin; });
+    return word < after[-1].end ? blocks_.mark(after[-1].begin, begin) : LiveBlock{};
+  }
+
+  void find_large(TouchedPages& touched) {
+    blocks_.for_each(
+        [this](std::uint64_t begin, const LiveBlock& block) {
+          if (block.bytes < LiveBlocks::kMostInside || large_count_ >= most_large_) return;
+          large_[large_count_++] = {begin, begin + block.bytes};
+        },
+        [&touched](const void* at) { return touched.holds(at); });
   }
 
   void search_found() {
@@ -322,8 +349,11 @@ class Search {
   };
 
   LiveBlocks& blocks_;
+  TouchedPages& touched_;
   OwnMemory own_;
   Range* waiting_ = nullptr;
+  Range* large_ = nullptr;  // the large blocks, by address
+  std::uint64_t large_count_ = 0, most_large_ = 0;
   std::uint64_t waiting_bytes_ = 0, waiting_count_ = 0, most_waiting_ = 0;
   std::uint64_t end_ns_ = 0;
   bool is_late_ = false, is_refused_ = false;
@@ -332,6 +362,11 @@ class Search {
 
 bool search_for_reachable(TouchedPages& touched) {
   if (session.options.allocations != signal_safe::AllocationMode::kExact) return false;
+  if (profile.began_late) {
+    // The allocator's memory is searched only where blocks are known.
+    remark("blocks from before the recording may hold others: none is shown as lost");
+    return false;
+  }
   // It is larger than some stacks.
   void* memory = session.pages.take(sizeof(Search));
   if (memory == nullptr) return false;

@@ -21,6 +21,7 @@ struct Profile {
   bool is_in_exec = false;    // a thread calls exec; if that fails, the profile goes on
   bool confined = false;      // the program has confined itself: no more system calls
   bool tells_a_loss = false;  // a note says what could not be recorded
+  bool began_late = false;    // recording was off at first, or for a time, or a parent made this
 };
 extern Profile profile;
 

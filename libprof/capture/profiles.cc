@@ -15,6 +15,7 @@
 #include "format/references.h"
 #include "format/site.h"
 #include "signal_safe/entries.h"
+#include "signal_safe/memory_words.h"
 #include "signal_safe/profile_switch.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
@@ -438,6 +439,23 @@ bool is_used(const fbleprof_profile* profile) {
   return search.found;
 }
 
+// Sets a row of values to 0, but for its blocks that are still allocated: their ends are counted
+// later.
+void clear_row(std::uint64_t* values, std::uint64_t bytes) {
+  using namespace signal_safe;  // NOLINT: the names of the words
+  std::uint64_t blocks = 0, in_bytes = 0;
+  const bool has_memory = session.options.allocations != AllocationMode::kOff;
+  if (has_memory) {
+    blocks = values[kAllocations] - values[kFreesHere] - values[kFreesElsewhere];
+    in_bytes = values[kAllocatedBytes] - values[kFreedHereBytes] - values[kFreedElsewhereBytes];
+  }
+  __builtin_memset(values, 0, bytes);
+  if (blocks == 0) return;
+  values[kAllocations] = blocks;
+  values[kAllocatedBytes] = in_bytes;
+  values[kSizes + size_class(in_bytes / blocks)] = blocks;
+}
+
 // Sets all counts to 0. The contexts stay, for the next profile.
 void clear(const fbleprof_profile& profile) {
   const auto& arena = session.arena;
@@ -465,8 +483,10 @@ void clear(const fbleprof_profile& profile) {
   arena.for_each(format::Kind::kValues, [&](format::Ref chunk) {
     const format::Ref end = chunk + arena.at<format::Head>(chunk)->units;
     if (!is_its(chunk)) return true;
-    for (format::Ref ref = chunk + kFirst; ref < end; ++ref) {
-      __builtin_memset(arena.at<char>(ref), 0, format::kUnitBytes);
+    const std::uint64_t bytes = session.options.row_bytes;
+    const auto units = static_cast<format::Ref>(bytes / format::kUnitBytes);
+    for (format::Ref ref = chunk + kFirst; ref + units <= end; ref += units) {
+      clear_row(arena.at<std::uint64_t>(ref), bytes);
     }
     return true;
   });

@@ -13,6 +13,7 @@
 #include "capture/signals.h"
 #include "capture/thread_choice.h"
 #include "signal_safe/edge_cache.h"
+#include "signal_safe/live_rule.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
@@ -588,6 +589,11 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
   ThreadState& state = *fbleprof_hot.self;
   ThreadMemory* memory = memory_of(&state);
   SamplingBlocked guard;
+  // A handler whose hooks ran there has returned, and no hook has run since.
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  if (state.current == &state.signal_stack && state.busy == 0) {
+    signal_safe::switch_stack(state, here, {});
+  }
   const std::uint64_t wanted = 2 * bytes + kPageBytes;
   if (!base || state.current == &state.signal_stack ||
       !provide_shadow(&memory->signal_shadow, &memory->signal_shadow_bytes, nullptr, wanted)) {

@@ -104,14 +104,16 @@ void count_sample(ThreadState& thread, AllocationThread& own, std::uint64_t* val
                   const void* block, std::uint64_t bytes) {
   Session& session = *thread.session;
   const Weight weight = weight_of(bytes, session.options.bytes_per_sample, &own.random);
+  if (!session.allocations.sampled.add(
+          block, {node, own.number, birth_now(session), weight.count, weight.bytes})) {
+    // The table is full. Counted, it would never be freed.
+    thread.tree.values_or_root(thread.tree.root())[kUnrecorded] += weight.count;
+    return;
+  }
   values[kAllocations] += weight.count;
   values[kAllocatedBytes] += weight.bytes;
   values[kSizes + size_class(bytes)] += weight.count;
   values[kAllocationSamples] += 1;
-  if (!session.allocations.sampled.add(
-          block, {node, own.number, birth_now(session), weight.count, weight.bytes})) {
-    return;
-  }
   change_level(own, session, static_cast<std::int64_t>(weight.bytes));
 }
 

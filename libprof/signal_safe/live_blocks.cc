@@ -28,12 +28,12 @@ LiveBlocks::Item* LiveBlocks::make_item(const void* block) {
 
 LiveBlock LiveBlocks::mark(std::uint64_t address, std::uint64_t* begin) {
   // Most pointers into a block point near its start, unless the block is large.
-  constexpr std::uint64_t kMostSteps = 1 << 12;
+  const std::uint64_t most_steps = kMostInside >> distance_shift_;
   if (address >> kAddressBits != 0) return {};
   Item* leaf = __atomic_load_n(&directory_[address >> kLeafBits], __ATOMIC_ACQUIRE);
   if (leaf == nullptr) return {};
   const std::uint64_t first = index_in_leaf(address);
-  for (std::uint64_t step = 0; step <= first && step < kMostSteps; ++step) {
+  for (std::uint64_t step = 0; step <= first && step <= most_steps; ++step) {
     Item& item = leaf[first - step];
     const LiveBlock block = unpack(item);
     if (block.node == 0) continue;

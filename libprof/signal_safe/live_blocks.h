@@ -101,9 +101,10 @@ class LiveBlocks {
     for_each(visit, [](const void*) { return true; });
   }
 
-  // For a search of reachable blocks, at the end. Marks the block that holds this address, and
-  // returns it, with its begin. Returns an empty block if there is none, or if it was marked
-  // before. A marked block has no owner any more.
+  // For a search of reachable blocks, at the end. Marks the block that holds this address, not more
+  // than kMostInside from its begin, and returns it, with its begin. Returns an empty block if
+  // there is none, or if it was marked before. A marked block has no owner any more.
+  static constexpr std::uint64_t kMostInside = 32 << 10;
   LiveBlock mark(std::uint64_t address, std::uint64_t* begin);
   // Whether a block begins in [begin, end); *first gets the begin of the first one.
   bool any_in(std::uint64_t begin, std::uint64_t end, std::uint64_t* first, LiveBlock* block) const;

@@ -38,7 +38,7 @@ enum MemoryWord : std::uint32_t {
   kTemporary,          // freed by the next call of the allocator on the thread
   kLifetimeNs,         // sum over all freed blocks
   kAllocationSamples,  // not 0: the amounts are estimated from this many samples
-  kUnrecorded,         // not charged to their context: the tree was busy
+  kUnrecorded,         // not charged to their context: the tree was busy, or the table full
   kLeakedBlocks,       // still allocated at the end
   kLeakedBytes,
   kLostBlocks,  // leaked, and reachable from nowhere

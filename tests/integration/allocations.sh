@@ -716,3 +716,35 @@ verified "$profile"
 import csv, sys
 sys.exit(any(int(row["self"]) > 1 << 30 for row in csv.DictReader(sys.stdin)))' ||
   fail "a function has more in use than there is"
+
+for mode in fentry plain; do
+  begin "a pointer far inside of a large block holds it, $mode"
+  recording exact
+  same "$PROGRAMS/held_blocks.$mode" inside
+  check "it is kept" "$(total leaked-blocks)" -ge 1
+  check "not lost" "$(total lost-blocks)" = 0
+
+  for way in child later; do
+    begin "what blocks hold that are not recorded is not lost: $way, $mode"
+    recording exact
+    same "$PROGRAMS/held_blocks.$mode" $way
+    [ $way = later ] || profile=$(profiles_in "$dir" | grep -v 'mlmon\.out$')
+    verified "$profile"
+    check "what it keeps" "$(self leaked-blocks keep)" = 2000
+    check "nothing is lost" "$(total lost-blocks)" = 0
+    "$REPORT" --raw "$profile" | has_text "none is shown as lost" || fail "nothing is said"
+  done
+
+  begin "blocks outlive the profile of the C API to which they belong, $mode"
+  recording exact
+  same "$PROGRAMS/held_blocks.$mode" profile
+  verified "$profile"
+  check "what is live" "$(self live-blocks keep)" = 1
+
+  begin "more sampled blocks than there is room for, $mode"
+  recording 16
+  same "$PROGRAMS/held_blocks.$mode" many
+  verified "$profile"
+  check "those without room are counted" "$(total unrecorded-allocations)" -gt 10000
+  check "all are freed" "$(total live-blocks)" -le 100
+done

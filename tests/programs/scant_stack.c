@@ -54,10 +54,13 @@ int main(int argc, char** argv) {
   size_t frame = getauxval(AT_MINSIGSTKSZ);
   if (frame == 0) frame = 2048;
   const size_t bytes = (frame + kRoom + 15) / 16 * 16, pages = (bytes + kPage - 1) / kPage * kPage;
-  char* area =
-      mmap(NULL, pages + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  mprotect(area, kPage, PROT_NONE);  // overflow is death
-  const stack_t stack = {.ss_sp = area + kPage, .ss_size = bytes};
+  stack_t stacks[2];
+  for (int i = 0; i < 2; ++i) {
+    char* area =
+        mmap(NULL, pages + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(area, kPage, PROT_NONE);  // overflow is death
+    stacks[i] = (stack_t){.ss_sp = area + kPage, .ss_size = bytes};
+  }
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = on_signal;
@@ -66,10 +69,13 @@ int main(int argc, char** argv) {
   if (pipe(ends) != 0 || pipe(to_peer) != 0 || pthread_create(&thread, NULL, peer, NULL) != 0) {
     return 1;
   }
-  if (sigaltstack(&stack, NULL) != 0) return 1;
+  if (sigaltstack(&stacks[0], NULL) != 0) return 1;
   block = malloc(1);
   free(block);
   sigaction(SIGUSR1, &action, NULL);
+  for (int i = 0; i < kTimes; ++i) raise(SIGUSR1);
+  // The recorder may still be where the handler was.
+  if (sigaltstack(&stacks[1], NULL) != 0) return 1;
   for (int i = 0; i < kTimes; ++i) raise(SIGUSR1);
   if (argc > 1 && strcmp(argv[1], "fault") == 0) {
     action.sa_handler = on_fault;
