@@ -21,10 +21,9 @@ namespace {
 
 using format::Ref;
 
-// Takes the chargeable time from the thread's clocks.
-Elapsed take_elapsed(ThreadState& thread, Sampled what) {
-  const Clocks& clocks = thread.session->clocks;
-  const std::uint64_t cpu = clocks.cpu_ns(), wall = clocks.wall_ns();
+// Takes the chargeable time up to these readings of the thread's clocks.
+Elapsed take_elapsed_until(ThreadState& thread, Sampled what, std::uint64_t cpu,
+                           std::uint64_t wall) {
   Elapsed elapsed = take_elapsed(thread, what, cpu, wall);
   if (elapsed.is_none()) return elapsed;
   if (thread.waits != nullptr && elapsed.wall_ns < elapsed.cpu_ns) {
@@ -34,7 +33,13 @@ Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   }
   thread.record->cpu_ns += elapsed.cpu_ns;
   thread.record->wall_ns += elapsed.wall_ns;
-  thread.session->show_clock(wall);
+  return elapsed;
+}
+Elapsed take_elapsed(ThreadState& thread, Sampled what) {
+  const Clocks& clocks = thread.session->clocks;
+  const std::uint64_t cpu = clocks.cpu_ns(), wall = clocks.wall_ns();
+  const Elapsed elapsed = take_elapsed_until(thread, what, cpu, wall);
+  if (!elapsed.is_none()) thread.session->show_clock(wall);
   return elapsed;
 }
 
@@ -229,7 +234,7 @@ void charge_until_stop(ThreadState& thread) {
   if (!has_time(thread) || thread.stopped_cpu_ns == 0) return;
   charge_kernel_time(thread);
   const Elapsed rest =
-      take_elapsed(thread, Sampled::kAll, thread.stopped_cpu_ns, thread.stopped_wall_ns);
+      take_elapsed_until(thread, Sampled::kAll, thread.stopped_cpu_ns, thread.stopped_wall_ns);
   if (rest.is_none()) return;
   std::uint64_t* values = thread.tree.values_or_root(context_of_rest(thread));
   values[kSamples] += 1;
@@ -237,8 +242,6 @@ void charge_until_stop(ThreadState& thread) {
   values[kWallNs] += rest.wall_ns;
   if (rest.wall_ns > rest.cpu_ns) charge_unseen(thread, values, rest.wall_ns - rest.cpu_ns);
   thread.record->samples += 1;
-  thread.record->cpu_ns += rest.cpu_ns;
-  thread.record->wall_ns += rest.wall_ns;
 }
 
 void charge_rest(ThreadState& thread) {
