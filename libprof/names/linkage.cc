@@ -42,4 +42,20 @@ LinkageName split_linkage_name(std::string_view name) {
   return {name.substr(0, begin), name.substr(begin)};
 }
 
+std::string_view renaming_word(std::string_view suffix) {
+  constexpr std::string_view kWords[] = {".lto_priv.", ".llvm."};
+  for (const std::string_view word : kWords) {
+    const std::size_t begin = suffix.find(word);
+    if (begin == std::string_view::npos) continue;
+    const std::size_t end = suffix.find('.', begin + word.size());
+    return suffix.substr(begin, end == std::string_view::npos ? end : end - begin);
+  }
+  return {};
+}
+
+bool is_whole_function(std::string_view linkage_name) {
+  const std::string_view suffix = split_linkage_name(linkage_name).suffix;
+  return suffix == renaming_word(suffix);
+}
+
 }  // namespace fbleprof::names

@@ -21,7 +21,14 @@ struct LinkageName {
 // "_Z3foov.part.0.cold" is "_Z3foov" and ".part.0.cold". Pure; linear in the length of the name.
 LinkageName split_linkage_name(std::string_view name);
 
-// Whether the name is that of a part or a clone.
+// ".lto_priv.3" or ".llvm.123" in a suffix, "" if there is none: link-time optimization tells
+// static functions of several files apart with it, whose name is otherwise the same.
+std::string_view renaming_word(std::string_view suffix);
+
+// Whether the name is that of a whole function, maybe a renamed one.
+bool is_whole_function(std::string_view linkage_name);
+
+// Whether the name is that of a part or a clone, or of a function that was renamed.
 inline bool is_part(std::string_view linkage_name) {
   return !split_linkage_name(linkage_name).suffix.empty();
 }

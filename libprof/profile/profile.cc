@@ -25,6 +25,8 @@ FunctionId Functions::add(const FunctionKey& row) {
   column.push_back(row.column);
   language.push_back(row.language);
   group.push_back(row.group);
+  unit.push_back(row.unit);
+  namesakes.push_back(row.namesakes);
   first_met_ns.push_back(row.first_met_ns);
   map_bytes.push_back(row.map_bytes);
   unhooked_ns.push_back(row.unhooked_ns);

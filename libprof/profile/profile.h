@@ -27,6 +27,7 @@
 #include "format/role.h"
 #include "profile/counts.h"
 #include "profile/ids.h"
+#include "profile/namesakes.h"
 #include "profile/snapshots.h"
 #include "profile/strings.h"
 
@@ -176,6 +177,8 @@ struct FunctionKey {
   std::uint64_t first_met_ns = 0;
   std::uint64_t map_bytes = 0;
   std::uint64_t unhooked_ns = 0;
+  StringId unit = {};
+  Namesakes namesakes = Namesakes::kNotKnown;
 };
 
 // What a path consists of. Columns of equal length, indexed by FunctionId.
@@ -194,11 +197,19 @@ struct Functions {
   std::vector<std::uint32_t> column;   // in the line, from 1; 0 = unknown
   std::vector<StringId> language;      // "Lua", "Python"; none = not told
   std::vector<GroupId> group;          // none: a function; else its group
+  std::vector<StringId> unit;          // with its name tells it from others; see namesakes.h
+  std::vector<Namesakes> namesakes;
   // As read from a file; see format::Function.
   std::vector<std::uint64_t> first_met_ns, map_bytes;  // of generated code
   std::vector<std::uint64_t> unhooked_ns;              // of a throttled function
 
   std::size_t count() const { return kind.size(); }
+  // What tells it from others of its name in its module; none: there are none, or nothing does.
+  StringId distinction(FunctionId function) const {
+    const Namesakes others = namesakes[function.index()];
+    const bool is_told = others == Namesakes::kByUnit || others == Namesakes::kByPlace;
+    return is_told ? unit[function.index()] : StringId();
+  }
   FunctionId add(const FunctionKey& row);
 };
 

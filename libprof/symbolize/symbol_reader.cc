@@ -46,10 +46,19 @@ void read_section(const ElfObject& object, const Section& section, NameOrigin or
   if (data == nullptr || section.header.sh_entsize == 0) return;
   CodeLimits limits(object);
   const std::size_t count = data->d_size / section.header.sh_entsize;
+  std::uint32_t file = 0;
+  std::string_view unit;
   for (std::size_t i = 1; i < count; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
+    const unsigned binding = GELF_ST_BIND(symbol.st_info);
+    if (type == STT_FILE) {
+      const char* source = elf_strptr(object.elf(), section.header.sh_link, symbol.st_name);
+      file = static_cast<std::uint32_t>(i);
+      unit = source == nullptr ? "" : source;
+      continue;
+    }
     const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
     if (!is_function && type != STT_NOTYPE) continue;
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS ||
@@ -60,9 +69,10 @@ void read_section(const ElfObject& object, const Section& section, NameOrigin or
     if (limit == 0) continue;
     const char* name = elf_strptr(object.elf(), section.header.sh_link, symbol.st_name);
     if (name == nullptr || *name == '\0' || is_mark(name)) continue;
-    const unsigned binding = GELF_ST_BIND(symbol.st_info);
-    symbols->push_back({symbol.st_value, symbol.st_size, limit, name, origin, is_function,
-                        binding == STB_LOCAL, binding == STB_WEAK});
+    const bool is_local = binding == STB_LOCAL;
+    symbols->push_back({symbol.st_value, symbol.st_size, limit, name, origin, is_function, is_local,
+                        binding == STB_WEAK, is_local ? file : 0,
+                        is_local ? unit : std::string_view()});
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace fbleprof::symbolize {
 
-// Symbols of code in .symtab and .dynsym. The names point into the file.
+// Symbols of code in .symtab and .dynsym. The names point into the file. Object files are numbered
+// by their place in .symtab.
 std::vector<RawSymbol> read_symbols(const ElfObject& object);
 
 }  // namespace fbleprof::symbolize

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "symbolize/namesakes.h"
+
 namespace fbleprof::symbolize {
 namespace {
 
@@ -24,7 +26,8 @@ bool better_name(const RawSymbol& a, const RawSymbol& b) {
   if (a.size != b.size) return a.size > b.size;
   if (a.origin != b.origin) return a.origin > b.origin;
   if (a.name.size() != b.name.size()) return a.name.size() < b.name.size();
-  return a.name < b.name;
+  if (a.name != b.name) return a.name < b.name;
+  return a.file < b.file;
 }
 
 std::string_view without_version(std::string_view name) {
@@ -95,11 +98,20 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
   bound_sizes(&symbols, unwind);
 
   SymbolTable table;
+  const ToldApart told = tell_apart(symbols);
   std::size_t name_bytes = 0;
+  for (const std::string& unit : told.units) name_bytes += unit.size();
   for (const RawSymbol& symbol : symbols) name_bytes += symbol.name.size() + 4;
   table.names_.reserve(name_bytes);  // so that the views below stay true
+  std::vector<std::string_view> units;
+  for (const std::string& unit : told.units) {
+    const std::size_t begin = table.names_.size();
+    table.names_.insert(table.names_.end(), unit.begin(), unit.end());
+    units.emplace_back(table.names_.data() + begin, unit.size());
+  }
   table.functions_.reserve(symbols.size());
-  for (const RawSymbol& symbol : symbols) {
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    const RawSymbol& symbol = symbols[i];
     const char* begin = table.names_.data() + table.names_.size();
     table.names_.insert(table.names_.end(), symbol.name.begin(), symbol.name.end());
     if (symbol.origin == NameOrigin::kPlt && symbol.name != kWholePlt) {
@@ -107,8 +119,12 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
       table.names_.insert(table.names_.end(), kPltSuffix.begin(), kPltSuffix.end());
     }
     const char* end = table.names_.data() + table.names_.size();
-    table.functions_.push_back(
-        {symbol.begin, symbol.size, {begin, static_cast<std::size_t>(end - begin)}, symbol.origin});
+    table.functions_.push_back({symbol.begin,
+                                symbol.size,
+                                {begin, static_cast<std::size_t>(end - begin)},
+                                symbol.origin,
+                                told.symbols[i].namesakes,
+                                units[told.symbols[i].unit]});
   }
   table.has_names_ = !symbols.empty();
 
@@ -159,7 +175,7 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
       } else if (gap_end > begin) {
         if (is_new) {
           table.functions_.push_back(
-              {function_begin, range.end - function_begin, {}, NameOrigin::kUnwindTable});
+              {function_begin, range.end - function_begin, {}, NameOrigin::kUnwindTable, {}, {}});
           is_new = false;
         }
         gaps.push_back({begin, gap_end, static_cast<std::uint32_t>(table.functions_.size() - 1)});

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profile/namesakes.h"
 #include "symbolize/unwind_ranges.h"
 
 namespace fbleprof::symbolize {
@@ -37,6 +38,10 @@ struct RawSymbol {
   bool is_function;  // STT_FUNC or STT_GNU_IFUNC; else a label of assembler code
   bool is_local;
   bool is_weak;
+  // Of a local symbol: the number of the object file it came from, and the name of that file's
+  // source file. 0 and "" = unknown.
+  std::uint32_t file = 0;
+  std::string_view unit = {};
 };
 
 class SymbolTable {
@@ -46,6 +51,8 @@ class SymbolTable {
     std::uint64_t size;
     std::string_view name;  // the linkage name; "" if the origin is kUnwindTable
     NameOrigin origin;
+    profile::Namesakes namesakes;
+    std::string_view unit;  // see profile/namesakes.h
   };
 
   SymbolTable() = default;

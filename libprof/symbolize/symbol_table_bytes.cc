@@ -18,26 +18,33 @@ struct Head {
   std::uint64_t checksum;  // of all that follows
 };
 constexpr char kMagic[8] = {'f', 'b', 'l', 'e', 's', 'y', 'm', '\n'};
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 
 struct StoredFunction {
   std::uint64_t begin, size;
   std::uint64_t name;  // where it begins in the names
   std::uint32_t name_length;
-  std::uint32_t origin;
+  std::uint32_t unit;  // where it begins in the names: units are the first of them
+  std::uint32_t unit_length;
+  std::uint16_t origin;
+  std::uint16_t namesakes;
 };
 
 }  // namespace
 
 std::string SymbolTable::to_bytes() const {
-  static_assert(sizeof(Range) == 24 && sizeof(StoredFunction) == 32 && sizeof(Head) == 48);
+  static_assert(sizeof(Range) == 24 && sizeof(StoredFunction) == 40 && sizeof(Head) == 48);
   std::vector<StoredFunction> functions;
   functions.reserve(functions_.size());
   for (const Function& f : functions_) {
-    const std::uint64_t name =
-        f.name.empty() ? 0 : static_cast<std::uint64_t>(f.name.data() - names_.data());
-    functions.push_back({f.begin, f.size, name, static_cast<std::uint32_t>(f.name.size()),
-                         static_cast<std::uint32_t>(f.origin)});
+    const auto place_of = [&](std::string_view text) {
+      return text.empty() ? std::ptrdiff_t{0} : text.data() - names_.data();
+    };
+    functions.push_back(
+        {f.begin, f.size, static_cast<std::uint64_t>(place_of(f.name)),
+         static_cast<std::uint32_t>(f.name.size()), static_cast<std::uint32_t>(place_of(f.unit)),
+         static_cast<std::uint32_t>(f.unit.size()), static_cast<std::uint16_t>(f.origin),
+         static_cast<std::uint16_t>(f.namesakes)});
   }
   Head head{};
   std::memcpy(head.magic, kMagic, sizeof kMagic);
@@ -100,12 +107,16 @@ std::optional<SymbolTable> SymbolTable::from_bytes(std::string_view bytes) {
     StoredFunction f;
     std::memcpy(&f, functions + i * sizeof f, sizeof f);
     if (f.name > head.name_bytes || f.name_length > head.name_bytes - f.name ||
-        f.origin > static_cast<std::uint32_t>(NameOrigin::kDwarf)) {
+        f.unit > head.name_bytes || f.unit_length > head.name_bytes - f.unit ||
+        f.origin > static_cast<std::uint16_t>(NameOrigin::kDwarf) ||
+        f.namesakes > static_cast<std::uint16_t>(profile::Namesakes::kByPlace)) {
       return std::nullopt;
     }
-    std::string_view name;
+    std::string_view name, unit;
     if (f.name_length != 0) name = {table.names_.data() + f.name, f.name_length};
-    table.functions_.push_back({f.begin, f.size, name, static_cast<NameOrigin>(f.origin)});
+    if (f.unit_length != 0) unit = {table.names_.data() + f.unit, f.unit_length};
+    table.functions_.push_back({f.begin, f.size, name, static_cast<NameOrigin>(f.origin),
+                                static_cast<profile::Namesakes>(f.namesakes), unit});
   }
   return table;
 }

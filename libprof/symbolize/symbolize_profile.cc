@@ -29,10 +29,12 @@ std::string unhex(std::string_view text) {
   return bytes;
 }
 
-// The questions about one module: first its functions, then its sites.
+// The questions about one module: first its functions, then its sites, then functions that have a
+// name (a packed file holds it), of which only the namesakes are asked.
 struct Questions {
   std::vector<std::uint32_t> functions;
   std::vector<std::uint32_t> sites;
+  std::vector<std::uint32_t> named;
 };
 
 class Pass {
@@ -78,8 +80,13 @@ class Pass {
       // unknown.
       const bool has_address =
           functions_.address[f] != 0 && (functions_.flags[f] & profile::kFunctionInlined) == 0;
-      if (!has_code || is_known || !has_address || !functions_.module[f]) continue;
-      questions[functions_.module[f].index()].functions.push_back(static_cast<std::uint32_t>(f));
+      if (!has_code || !has_address || !functions_.module[f]) continue;
+      Questions& of_module = questions[functions_.module[f].index()];
+      if (!is_known) {
+        of_module.functions.push_back(static_cast<std::uint32_t>(f));
+      } else if (kind == FunctionKind::kNative && lacks_namesakes(f)) {
+        of_module.named.push_back(static_cast<std::uint32_t>(f));
+      }
     }
     for (std::size_t s = 0; options_.lines && s < sites_.count(); ++s) {
       if (!sites_.module[s] || sites_.address[s] == 0 || is_set(sites_.file[s])) continue;
@@ -88,7 +95,12 @@ class Pass {
     return questions;
   }
 
+  bool lacks_namesakes(std::size_t f) const {
+    return functions_.namesakes[f] == profile::Namesakes::kNotKnown;
+  }
+
   void answer(std::size_t m, const Questions& questions) {
+    answer_named(m, questions.named);
     std::vector<std::uint64_t> addresses;
     for (std::uint32_t f : questions.functions) addresses.push_back(functions_.address[f]);
     // A site is the instruction after the call; the call itself may be the last one of its line.
@@ -110,6 +122,28 @@ class Pass {
     for (std::uint32_t s : questions.sites) set_site(s, std::move(symbols.addresses[next++]));
   }
 
+  // That the file is gone needs no warning: nothing that is shown is missing.
+  void answer_named(std::size_t m, const std::vector<std::uint32_t>& named) {
+    if (named.empty()) return;
+    std::vector<std::uint64_t> addresses;
+    for (const std::uint32_t f : named) addresses.push_back(functions_.address[f]);
+    Options names_only = options_;
+    names_only.lines = names_only.inlines = names_only.ask_debuginfod = false;
+    const ModuleSymbols symbols =
+        symbolize_module(module_file(source_, profile::ModuleId(m)), addresses, names_only);
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      const FunctionSymbol& symbol = symbols.functions[symbols.addresses[i].function];
+      const StringId linkage_name = functions_.linkage_name[named[i]];
+      const StringId known = is_set(linkage_name) ? linkage_name : functions_.name[named[i]];
+      if (strings_.get(known) == symbol.linkage_name) set_namesakes(named[i], symbol);
+    }
+  }
+
+  void set_namesakes(std::uint32_t f, const FunctionSymbol& symbol) {
+    functions_.namesakes[f] = symbol.namesakes;
+    if (!symbol.unit.empty()) functions_.unit[f] = strings_.intern(symbol.unit);
+  }
+
   void set_function(std::uint32_t f, ModuleSymbols& symbols, std::size_t index) {
     AddressSymbol& address = symbols.addresses[index];
     const FunctionSymbol& function = symbols.functions[address.function];
@@ -118,6 +152,7 @@ class Pass {
     if (!is_instruction && function.origin == NameOrigin::kPlt &&
         functions_.size[f] > function.size) {
       if (!is_set(functions_.name[f])) functions_.name[f] = strings_.intern(kWholePlt);
+      functions_.namesakes[f] = profile::Namesakes::kNone;
       return;
     }
     if (!is_set(functions_.name[f])) {
@@ -139,6 +174,7 @@ class Pass {
     } else {
       set_line(function.file, function.line, &functions_.file[f], &functions_.line[f]);
     }
+    set_namesakes(f, function);
     functions_.address[f] = function.begin;
     if (function.size != 0 && function.size <= UINT32_MAX) {
       functions_.size[f] = static_cast<std::uint32_t>(function.size);

@@ -32,10 +32,15 @@ void add_where_nameless(std::vector<RawSymbol>& symbols, const std::vector<RawSy
 SymbolTable read_table(const ModuleFiles& files) {
   std::vector<RawSymbol> symbols;
   std::deque<std::string> names;
+  std::uint32_t last_file = 0;
   for (const auto* file : {&files.debug, &files.mini, &files.object}) {
     if (!*file) continue;
-    const std::vector<RawSymbol> more = read_symbols(**file);
-    symbols.insert(symbols.end(), more.begin(), more.end());
+    const std::uint32_t before = last_file;
+    for (RawSymbol symbol : read_symbols(**file)) {
+      if (symbol.file != 0) symbol.file += before;
+      last_file = std::max(last_file, symbol.file);
+      symbols.push_back(symbol);
+    }
   }
   std::vector<AddressRange> unwind;
   if (files.object) {
@@ -89,6 +94,8 @@ FunctionSymbol describe(const SymbolTable::Function& function) {
   symbol.size = function.size;
   symbol.origin = function.origin;
   symbol.linkage_name = function.name;
+  symbol.unit = function.unit;
+  symbol.namesakes = function.namesakes;
   if (!function.name.empty()) symbol.name = display_name(function);
   return symbol;
 }

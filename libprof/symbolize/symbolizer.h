@@ -65,6 +65,8 @@ struct FunctionSymbol {
   NameOrigin origin = NameOrigin::kNone;
   std::string file;        // where the source defines it, if lines were requested; "" = unknown
   std::uint32_t line = 0;  // 0 = unknown
+  std::string unit;        // see profile/namesakes.h
+  profile::Namesakes namesakes = profile::Namesakes::kNotKnown;
 };
 
 // What is known of one address.

@@ -55,6 +55,8 @@ Profile with_holders_named(const Profile& profile) {
     functions->address[f] = 0;
     functions->size[f] = functions->line[f] = functions->column[f] = 0;
     functions->flags[f] = 0;
+    functions->unit[f] = {};
+    functions->namesakes[f] = Namesakes::kNotKnown;
   }
   Parts parts = profile.parts();
   parts.strings = std::make_shared<Strings>(strings.take());

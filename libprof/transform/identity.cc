@@ -12,6 +12,7 @@
 #include "base/safe_text.h"
 #include "names/linkage.h"
 #include "profile/folded_name.h"
+#include "transform/namesakes.h"
 
 namespace fbleprof::transform {
 
@@ -49,8 +50,8 @@ class Identities {
 
   std::vector<FunctionId> find() {
     std::vector<std::uint32_t> imported;
-    place_namesakes();
     find_homes();
+    place_namesakes();
     // A class is known by the first function that is not a part, so that it has the linkage name
     // and the address of a whole function.
     std::vector<FunctionId*> classes(functions_.count());
@@ -83,9 +84,13 @@ class Identities {
     return std::move(class_of_);
   }
 
+  std::vector<FunctionId> untold() && { return std::move(untold_); }
+
  private:
   using Key = std::tuple<FunctionKind, std::string_view, std::string_view, StringId, std::uint64_t,
-                         std::uint16_t, bool>;
+                         std::uint16_t, bool, std::string_view>;
+
+  static constexpr std::string_view kNoBuild = "\n";  // no module is called so
 
   bool is_inlined(std::size_t f) const { return (functions_.flags[f] & kFunctionInlined) != 0; }
 
@@ -98,7 +103,7 @@ class Identities {
   // The linkage name, without the suffix of a part or a clone.
   std::string_view linkage_name(std::size_t f) const {
     const std::string_view name = profile_.text(functions_.linkage_name[f]);
-    if (!name.starts_with("_Z")) return profile_.text(functions_.name[f]);
+    if (name.empty()) return profile_.text(functions_.name[f]);
     return names::split_linkage_name(name).function;
   }
 
@@ -113,31 +118,22 @@ class Identities {
 
   std::string_view build_of(std::size_t f) const {
     const ModuleId module = functions_.module[f];
-    return module ? std::string_view(modules_.build[module.index()]) : "";
+    return module ? std::string_view(modules_.build[module.index()]) : kNoBuild;
   }
 
-  // By recorded function: its rank by address among those of the same build and name; 0 for the
-  // first. A part that the compiler split off ("f.cold") belongs to the first. Source files would
-  // tell too, but are known only if lines were requested, and a function's identity must not depend
-  // on that.
   void place_namesakes() {
-    std::map<std::pair<std::string_view, std::string_view>, std::vector<std::uint32_t>> by_name;
+    std::vector<NamedCode> code;
     for (std::uint32_t f = 0; f < functions_.count(); ++f) {
-      if (is_named_native(f) && functions_.module[f] && !is_part(f)) {
-        by_name[{build_of(f), linkage_name(f)}].push_back(f);
-      }
+      if (!is_named_native(f)) continue;
+      const std::string_view name = linkage_name(f);
+      code.push_back({FunctionId(f), home_of(f, name), build_of(f), name});
     }
-    place_.resize(functions_.count());
-    for (auto& [name, same] : by_name) {
-      std::sort(same.begin(), same.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return functions_.address[a] < functions_.address[b];
-      });
-      std::uint32_t at = 0;
-      for (std::size_t i = 0; i < same.size(); ++i) {
-        at += i > 0 && functions_.address[same[i]] != functions_.address[same[i - 1]];
-        place_[same[i]] = at;
-      }
+    Distinctions told = distinguish(profile_, code);
+    distinction_.resize(functions_.count());
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      distinction_[code[i].function.index()] = told.of_code[i];
     }
+    untold_ = std::move(told.untold);
   }
 
   // By name of a recorded function: its module, if only one module has that name.
@@ -149,12 +145,19 @@ class Identities {
     }
   }
 
+  // The module of a function, whose name is given.
+  std::string_view home_of(std::size_t f, std::string_view name) const {
+    if (functions_.module[f]) return identity_of(f);
+    const auto it = homes_.find(name);
+    return it != homes_.end() ? it->second : std::string_view();
+  }
+
   Key key_of(std::size_t f) const {
     const FunctionKind kind = functions_.kind[f];
     const auto variant = static_cast<std::uint16_t>(functions_.flags[f] &
                                                     (kFunctionInlined | format::kFunctionStandIn));
-    Key key{kind, identity_of(f), {}, {}, 0, variant, functions_.group[f].valid()};
-    auto& [k, home, name, file, number, i, is_group] = key;
+    Key key{kind, identity_of(f), {}, {}, 0, variant, functions_.group[f].valid(), {}};
+    auto& [k, home, name, file, number, i, is_group, unit] = key;
     if (kind == FunctionKind::kInstruction || profile_.text(functions_.name[f]).empty()) {
       number = functions_.address[f];
       home = build_of(f);
@@ -165,10 +168,12 @@ class Identities {
         kind == FunctionKind::kBlock || kind == FunctionKind::kScript || kind == FunctionKind::kJit;
     name = is_named ? profile_.text(functions_.name[f]) : linkage_name(f);
     if (is_named || variant != 0) file = functions_.file[f];
-    number = is_named ? functions_.line[f] : place_[f];
-    if (home.empty() && is_named_native(f)) {
-      if (const auto it = homes_.find(name); it != homes_.end()) home = it->second;
-    }
+    if (is_named) number = functions_.line[f];
+    if (!is_named_native(f)) return key;
+    const Distinction& told = distinction_[f];
+    home = told.is_of_build ? build_of(f) : home_of(f, name);
+    number = told.address;
+    unit = told.unit;
     return key;
   }
 
@@ -302,7 +307,8 @@ class Identities {
   const Functions& functions_;
   const ModuleKeys modules_;
   std::vector<FunctionId> class_of_;
-  std::vector<std::uint32_t> place_;
+  std::vector<Distinction> distinction_;  // by function
+  std::vector<FunctionId> untold_;
   std::map<std::string_view, std::string_view> homes_;
   std::map<Key, FunctionId> recorded_;
   std::unordered_map<std::string, std::vector<std::uint32_t>> by_name_;  // as plain_name()
@@ -312,8 +318,12 @@ class Identities {
 
 }  // namespace
 
-std::vector<FunctionId> same_functions(const Profile& profile, const ModuleAliases& aliases) {
-  return Identities(profile, aliases).find();
+std::vector<FunctionId> same_functions(const Profile& profile, const ModuleAliases& aliases,
+                                       std::vector<FunctionId>* untold) {
+  Identities identities(profile, aliases);
+  std::vector<FunctionId> same = identities.find();
+  if (untold != nullptr) *untold = std::move(identities).untold();
+  return same;
 }
 
 }  // namespace fbleprof::transform

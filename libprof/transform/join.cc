@@ -154,7 +154,9 @@ class Joiner {
                         .linkage_name = text(from.linkage_name[i]),
                         .column = from.column[i],
                         .language = text(from.language[i]),
-                        .group = group_of(from.group[i])});
+                        .group = group_of(from.group[i]),
+                        .unit = text(from.unit[i]),
+                        .namesakes = from.namesakes[i]});
       } else {
         std::uint16_t& flags = functions_.flags[it->second.index()];
         flags = joined_flags(flags, from.flags[i]);

@@ -24,7 +24,8 @@ profile::Profile with_sites_apart(const profile::Profile& profile);
 // Functions that are the same (see identity.h) become one, also those of two builds of a module
 // (see same_module.h). Functions without names at different addresses or in different builds stay
 // apart. Then nodes of the same path become one. The result has one tree; below its root, each
-// split adds a level of groups (profile::Group).
+// split adds a level of groups (profile::Group). A warning is added about functions that could not
+// be told from others of their name.
 profile::Profile merge(const profile::Profile& profile, const MergeOptions& options = {});
 
 }  // namespace fbleprof::transform

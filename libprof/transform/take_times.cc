@@ -76,6 +76,15 @@ std::string bare(std::string_view name) {
   return std::string(without_parameters(whole)) + std::string(name.substr(whole.size()));
 }
 
+// Whether the symbol tables say that functions of one name may be different ones.
+bool may_differ(const Functions& functions, FunctionId a, FunctionId b) {
+  const auto has_namesakes = [&](FunctionId f) {
+    return functions.namesakes[f.index()] > Namesakes::kNone;
+  };
+  const StringId unit_a = functions.unit[a.index()], unit_b = functions.unit[b.index()];
+  return has_namesakes(a) || has_namesakes(b) || (unit_a && unit_b && unit_a != unit_b);
+}
+
 // By function: the function whose time it takes. Other builds, and other profilers, may give it
 // another module, and no parameters.
 std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std::uint8_t>& hooked,
@@ -104,7 +113,9 @@ std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std:
     const std::string name = display_name(profile, FunctionId(f));
     auto found = by_name.find(name);
     if (found == by_name.end()) found = by_name.find(bare(name));
-    if (found != by_name.end() && found->second) result[f] = found->second;
+    if (found == by_name.end() || !found->second) continue;
+    if (may_differ(profile.functions(), found->second, FunctionId(f))) continue;
+    result[f] = found->second;
   }
   return result;
 }

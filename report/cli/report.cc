@@ -632,7 +632,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   }
 
   // Merge: one tree by path, across threads and processes.
+  const auto said = static_cast<std::ptrdiff_t>(profile.warnings().size());
   profile = transform::merge(profile, how);
+  remarks.insert(remarks.end(), profile.warnings().begin() + said, profile.warnings().end());
   if (takes_times) {
     const profile::Metric* time = time_to_replace(profile, metric_name);
     auto taken = transform::take_times(profile, own, time->name, base_time);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "analysis/sampled.h"
 #include "report/text/escape.h"
@@ -58,8 +59,8 @@ class Targets {
     }
     // A part that the compiler split off is in the tree under its function.
     const FunctionId named = ranges_.at(range);
-    const auto namesakes = called_.find({range.module, functions_.name[named.index()]});
-    return namesakes != called_.end() ? namesakes->second : std::vector<FunctionId>();
+    const auto called_so = called_.find(name_of(named));
+    return called_so != called_.end() ? called_so->second : std::vector<FunctionId>();
   }
 
  private:
@@ -103,18 +104,26 @@ class Targets {
     }
   }
 
+  // Module, name, and what tells static functions of that name apart.
+  using Name = std::tuple<ModuleId, StringId, StringId>;
+
+  Name name_of(FunctionId function) const {
+    const std::size_t f = function.index();
+    return {functions_.module[f], functions_.name[f], functions_.distinction(function)};
+  }
+
   // For functions_of.
   void find_functions() {
     for (const auto& [range, function] : ranges_) {
       at_[{range.module, range.begin}];
-      called_[{range.module, functions_.name[function.index()]}];
+      called_[name_of(function)];
     }
     for (std::size_t f = 0; f < functions_.count(); ++f) {
       if (functions_.kind[f] != FunctionKind::kNative) continue;
       const auto here = at_.find({functions_.module[f], functions_.address[f]});
       if (here != at_.end()) here->second.push_back(FunctionId(f));
-      const auto namesakes = called_.find({functions_.module[f], functions_.name[f]});
-      if (namesakes != called_.end()) namesakes->second.push_back(FunctionId(f));
+      const auto called_so = called_.find(name_of(FunctionId(f)));
+      if (called_so != called_.end()) called_so->second.push_back(FunctionId(f));
     }
   }
 
@@ -122,7 +131,7 @@ class Targets {
   std::vector<std::uint8_t> stands_;  // by function: whether it is in the tree
   // Functions of native code at the begin of a range, and with the name of one.
   std::map<std::pair<ModuleId, std::uint64_t>, std::vector<FunctionId>> at_;
-  std::map<std::pair<ModuleId, StringId>, std::vector<FunctionId>> called_;
+  std::map<Name, std::vector<FunctionId>> called_;
   std::map<CodeRange, FunctionId> ranges_;
   std::map<ModuleId, Stretches> known_;
   std::map<CodeRange, std::string> symbol_of_;  // of ranges that only samples saw

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "analysis/tables.h"
 #include "format/format.h"
@@ -35,7 +36,8 @@ struct Row {
 };
 
 // The entered functions, by place. Compilers make clones and parts of functions ("f.part.0"), which
-// a merged profile holds under one of their addresses: those are matched by name.
+// a merged profile holds under one of their addresses: those are matched by name, and by what tells
+// static functions of that name apart.
 class Entered {
  public:
   explicit Entered(const analysis::Costs& costs) : profile_(costs.profile()) {
@@ -44,7 +46,7 @@ class Entered {
       const std::size_t f = row.function.index();
       if (functions.kind[f] != FunctionKind::kNative || !functions.module[f]) continue;
       by_address_[{path_of(functions.module[f]), functions.address[f]}] = row.calls;
-      Named& named = by_name_[{path_of(functions.module[f]), functions.name[f]}];
+      Named& named = by_name_[name_of(functions, row.function)];
       named.calls += row.calls;
       named.is_part |= names::is_part(profile_.text(functions.linkage_name[f]));
     }
@@ -54,10 +56,9 @@ class Entered {
   Row look_up(const Profile& profile, FunctionId function) const {
     const Functions& functions = profile.functions();
     const std::size_t f = function.index();
-    const StringId path = path_of(functions.module[f]);
-    const auto here = by_address_.find({path, functions.address[f]});
+    const auto here = by_address_.find({path_of(functions.module[f]), functions.address[f]});
     if (here != by_address_.end()) return {function, here->second, true};
-    const auto named = by_name_.find({path, functions.name[f]});
+    const auto named = by_name_.find(name_of(functions, function));
     const bool is_same =
         named != by_name_.end() && functions.name[f] &&
         (named->second.is_part || names::is_part(profile.text(functions.linkage_name[f])));
@@ -70,11 +71,18 @@ class Entered {
     bool is_part = false;
   };
 
+  using Name = std::tuple<StringId, StringId, StringId>;
+
+  Name name_of(const Functions& functions, FunctionId function) const {
+    const std::size_t f = function.index();
+    return {path_of(functions.module[f]), functions.name[f], functions.distinction(function)};
+  }
+
   StringId path_of(ModuleId module) const { return profile_.modules()[module.index()].path; }
 
   const Profile& profile_;
   std::map<std::pair<StringId, std::uint64_t>, std::uint64_t> by_address_;
-  std::map<std::pair<StringId, StringId>, Named> by_name_;
+  std::map<Name, Named> by_name_;
 };
 
 // The profile, with the functions that have hooks appended to its functions.
@@ -92,7 +100,9 @@ Profile with_hooked(const Profile& profile, const symbolize::Code& code) {
            .file = strings.intern(symbol.file),
            .line = symbol.line,
            .size = static_cast<std::uint32_t>(std::min<std::uint64_t>(symbol.size, UINT32_MAX)),
-           .linkage_name = strings.intern(symbol.linkage_name)});
+           .linkage_name = strings.intern(symbol.linkage_name),
+           .unit = symbol.unit.empty() ? StringId() : strings.intern(symbol.unit),
+           .namesakes = symbol.namesakes});
     }
   }
   Parts parts = profile.parts();

@@ -22,8 +22,10 @@ SymbolTable some_table(std::size_t functions) {
                        .name = names[i],
                        .origin = NameOrigin::kSymtab,
                        .is_function = true,
-                       .is_local = false,
-                       .is_weak = false});
+                       .is_local = i % 2 != 0,
+                       .is_weak = false,
+                       .file = static_cast<std::uint32_t>(i / 10 + 1),
+                       .unit = i % 20 < 10 ? "a.c" : "b.c"});
   }
   return SymbolTable::build(symbols, {{0x500, 0x600}});
 }
@@ -55,6 +57,8 @@ TEST(SymbolTableBytes, AreReadBackUnchanged) {
     EXPECT_EQ(a->size, b->size);
     EXPECT_EQ(a->name, b->name);
     EXPECT_EQ(a->origin, b->origin);
+    EXPECT_EQ(a->namesakes, b->namesakes);
+    EXPECT_EQ(a->unit, b->unit);
   }
 }
 

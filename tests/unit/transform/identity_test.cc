@@ -19,6 +19,15 @@ class Identity : public testing::Test {
                       std::uint32_t line = 0) {
     return add(FunctionKind::kNative, module, address, name, linkage, file, line);
   }
+  // As a symbol table tells it.
+  FunctionId told(ModuleId module, std::uint64_t address, const char* name, const char* linkage,
+                  const char* unit, Namesakes namesakes) {
+    FunctionKey key{.module = module, .address = address, .name = builder_.string(name)};
+    if (linkage != nullptr) key.linkage_name = builder_.string(linkage);
+    if (*unit != 0) key.unit = builder_.string(unit);
+    key.namesakes = namesakes;
+    return builder_.add_function(key);
+  }
   FunctionId imported(ModuleId module, const char* name, const char* linkage = nullptr,
                       const char* file = nullptr, std::uint32_t line = 0) {
     return add(FunctionKind::kImported, module, 0, name, linkage, file, line);
@@ -231,11 +240,15 @@ TEST_F(Identity, AClassIsKnownByTheWholeFunctionNotByItsPart) {
 TEST_F(Identity, FunctionsThatACompilerMakesOfACoroutineDiffer) {
   const ModuleId app = module("/a/app", "aa"), rebuilt = module("/a/app", "bb");
   const FunctionId f = recorded(app, 0x10, "f(int)", "_Z1fi");
-  const FunctionId resume = recorded(app, 0x20, "f(int) [resume]", "_Z1fi.resume");
+  const FunctionId resume =
+      told(app, 0x20, "f(int) [resume]", "_Z1fi.resume", "a.cc", Namesakes::kByUnit);
   const FunctionId destroy = recorded(app, 0x30, "f(int) [destroy]", "_Z1fi.destroy");
-  const FunctionId namesake = recorded(app, 0x40, "f(int) [resume]", "_Z1fi.resume");
-  const FunctionId cold = recorded(app, 0x50, "f(int) [resume]", "_Z1fi.resume.cold");
-  const FunctionId again = recorded(rebuilt, 0x60, "f(int) [resume]", "_Z1fi.resume");
+  const FunctionId namesake =
+      told(app, 0x40, "f(int) [resume]", "_Z1fi.resume", "b.cc", Namesakes::kByUnit);
+  const FunctionId cold =
+      told(app, 0x50, "f(int) [resume]", "_Z1fi.resume.cold", "a.cc", Namesakes::kByUnit);
+  const FunctionId again =
+      told(rebuilt, 0x60, "f(int) [resume]", "_Z1fi.resume", "a.cc", Namesakes::kByUnit);
   const FunctionId read = imported(app, "f(int) [destroy]");
   const FunctionId v0 = recorded(app, 0x70, "a::f", "_RNvC1a1f");
   const FunctionId v0_resume = recorded(app, 0x80, "a::f [resume]", "_RNvC1a1f.resume");
@@ -246,6 +259,71 @@ TEST_F(Identity, FunctionsThatACompilerMakesOfACoroutineDiffer) {
   EXPECT_EQ(same[cold.index()], resume);
   EXPECT_EQ(same[again.index()], resume);
   EXPECT_EQ(same[read.index()], destroy);
+}
+
+// Only b.c's was called in the other build.
+TEST_F(Identity, StaticFunctionsOfTwoBuildsAreMatchedByTheirFiles) {
+  const ModuleId app = module("/a/app", "aa"), rebuilt = module("/a/app", "bb");
+  const FunctionId of_a = told(app, 0x10, "parse", nullptr, "a.c", Namesakes::kByUnit);
+  const FunctionId of_b = told(app, 0x20, "parse", nullptr, "b.c", Namesakes::kByUnit);
+  const FunctionId again = told(rebuilt, 0x18, "parse", nullptr, "b.c", Namesakes::kByUnit);
+  const auto same = this->same();
+  EXPECT_EQ(same[again.index()], of_b);
+  EXPECT_NE(same[again.index()], same[of_a.index()]);
+}
+
+TEST_F(Identity, ANamesakeThatOnlyOneBuildHasMatchesNone) {
+  const ModuleId app = module("/a/app", "aa"), rebuilt = module("/a/app", "bb");
+  const FunctionId of_a = told(app, 0x10, "parse", nullptr, "a.c", Namesakes::kNone);
+  const FunctionId of_b = told(rebuilt, 0x10, "parse", nullptr, "b.c", Namesakes::kNone);
+  const FunctionId global = told(app, 0x20, "draw", nullptr, "", Namesakes::kNone);
+  const FunctionId local = told(rebuilt, 0x20, "draw", nullptr, "b.c", Namesakes::kNone);
+  const auto same = this->same();
+  EXPECT_NE(same[of_a.index()], same[of_b.index()]);
+  EXPECT_EQ(same[global.index()], same[local.index()]);
+}
+
+TEST_F(Identity, ClonesOfStaticFunctionsBelongToThatOfTheirFile) {
+  const ModuleId app = module("/a/app", "aa");
+  const FunctionId a = told(app, 0x10, "parse", nullptr, "a.c", Namesakes::kByUnit);
+  const FunctionId part = told(app, 0x20, "parse", "parse.part.0", "a.c", Namesakes::kByUnit);
+  const FunctionId b = told(app, 0x30, "parse", "parse.constprop.0", "b.c", Namesakes::kByUnit);
+  const FunctionId cold = told(app, 0x40, "parse", "parse.cold", "b.c", Namesakes::kByUnit);
+  const auto same = this->same();
+  EXPECT_EQ(same[part.index()], a);
+  EXPECT_EQ(same[cold.index()], same[b.index()]);
+  EXPECT_NE(same[b.index()], a);
+}
+
+TEST_F(Identity, NamesakesThatNothingTellsAreMatchedInTheirBuildOnly) {
+  const ModuleId app = module("/a/app", "aa"), again = module("/b/app", "aa");
+  const ModuleId rebuilt = module("/a/app", "bb");
+  const FunctionId one = told(app, 0x10, "parse", nullptr, "0x10", Namesakes::kByPlace);
+  const FunctionId two = told(app, 0x20, "parse", nullptr, "0x20", Namesakes::kByPlace);
+  const FunctionId same_build = told(again, 0x20, "parse", nullptr, "0x20", Namesakes::kByPlace);
+  const FunctionId other = told(rebuilt, 0x20, "parse", nullptr, "0x20", Namesakes::kByPlace);
+  std::vector<FunctionId> untold;
+  const auto same = same_functions(builder_.build(), {}, &untold);
+  EXPECT_NE(same[one.index()], same[two.index()]);
+  EXPECT_EQ(same[same_build.index()], two);
+  EXPECT_EQ(same[other.index()], other);
+  EXPECT_EQ(untold.size(), 4U);
+}
+
+// A packed profile whose program is gone.
+TEST_F(Identity, NamesakesWithoutASymbolTableAreNotGuessed) {
+  const ModuleId app = module("/a/app", "aa"), rebuilt = module("/a/app", "bb");
+  const FunctionId one = recorded(app, 0x10, "parse"), two = recorded(app, 0x20, "parse");
+  const FunctionId part = recorded(app, 0x30, "parse", "parse.part.0");
+  const FunctionId other = recorded(rebuilt, 0x10, "parse");
+  const FunctionId f = recorded(app, 0x40, "f"), f_cold = recorded(app, 0x50, "f", "f.cold");
+  const FunctionId f_again = recorded(rebuilt, 0x40, "f");
+  std::vector<FunctionId> untold;
+  const auto same = same_functions(builder_.build(), {}, &untold);
+  for (const FunctionId each : {one, two, part, other}) EXPECT_EQ(same[each.index()], each);
+  EXPECT_EQ(same[f_cold.index()], f);
+  EXPECT_EQ(same[f_again.index()], f);
+  EXPECT_EQ(untold.size(), 4U);
 }
 
 TEST_F(Identity, PartsOfAFunctionBelongToIt) {

@@ -101,18 +101,24 @@ TEST(Merge, FunctionsOfOneNameAreMergedAcrossBuildsAndParts) {
   const auto root =
       builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot));
   const auto add = [&](profile::ModuleId where, std::uint64_t address, std::string_view name,
-                       std::string_view linkage = {}) {
+                       std::string_view linkage = {}, std::string_view unit = {}) {
     const auto id = name.empty() ? profile::StringId() : builder.string(name);
     const auto linkage_id = linkage.empty() ? profile::StringId() : builder.string(linkage);
+    const auto unit_id = unit.empty() ? profile::StringId() : builder.string(unit);
     const auto function = builder.add_function(
-        {.module = where, .address = address, .name = id, .linkage_name = linkage_id});
+        {.module = where,
+         .address = address,
+         .name = id,
+         .linkage_name = linkage_id,
+         .unit = unit_id,
+         .namesakes = unit.empty() ? profile::Namesakes::kNotKnown : profile::Namesakes::kByUnit});
     builder.charge(builder.child(root, function), cpu, 1);
   };
-  add(module, 0x10, "f");
-  add(module, 0x10, "f");            // the same, seen twice
-  add(module, 0x90, "f", "f.cold");  // a part of it
-  add(rebuilt, 0x30, "f");           // and its like in another build
-  add(module, 0x20, "f");            // a static function that shares the name
+  add(module, 0x10, "f", {}, "a.c");
+  add(module, 0x10, "f", {}, "a.c");        // the same, seen twice
+  add(module, 0x90, "f", "f.cold", "a.c");  // a part of it
+  add(rebuilt, 0x30, "f", {}, "a.c");       // and its like in another build
+  add(module, 0x20, "f", {}, "b.c");        // a static function that shares the name
   add(other, 0x10, "f");
   add(module, 0x40, "");
   add(module, 0x50, "");
@@ -123,7 +129,8 @@ TEST(Merge, FunctionsOfOneNameAreMergedAcrossBuildsAndParts) {
 // A run of a program: each function is charged 1.
 struct Ran {
   std::string path, build;
-  std::vector<std::pair<std::string, std::uint64_t>> functions;  // name ("" = none), address
+  // Name ("" = none), address. "f@a.c": as the symbol table tells it from others of its name.
+  std::vector<std::pair<std::string, std::uint64_t>> functions;
   std::uint32_t flags = 0;
 };
 
@@ -138,10 +145,15 @@ profile::Profile run_of(const std::vector<Ran>& modules) {
                         ? profile::ModuleId()
                         : builder.add_module({builder.string(module.path),
                                               builder.string(module.build), module.flags});
-    for (const auto& [name, address] : module.functions) {
-      const auto name_id = name.empty() ? profile::StringId() : builder.string(name);
-      const auto function =
-          builder.add_function({.module = id, .address = address, .name = name_id});
+    for (const auto& [text, address] : module.functions) {
+      const std::string name = text.substr(0, text.find('@'));
+      profile::FunctionKey key{.module = id, .address = address};
+      if (!name.empty()) key.name = builder.string(name);
+      if (name != text) {
+        key.unit = builder.string(text.substr(name.size() + 1));
+        key.namesakes = profile::Namesakes::kByUnit;
+      }
+      const auto function = builder.add_function(key);
       builder.charge(builder.child(root, function), cpu, 1);
     }
   }
@@ -149,11 +161,22 @@ profile::Profile run_of(const std::vector<Ran>& modules) {
 }
 
 TEST(Merge, BuildsInDifferentDirectoriesAreMerged) {
-  const auto first = run_of({{"/v1/app", "aa", {{"f", 0x10}, {"f", 0x20}, {"", 0x90}}}});
-  const auto second = run_of({{"/v2/app", "bb", {{"f", 0x30}, {"f", 0x40}, {"", 0x90}}}});
+  const auto first = run_of({{"/v1/app", "aa", {{"f@a.c", 0x10}, {"f@b.c", 0x20}, {"", 0x90}}}});
+  const auto second = run_of({{"/v2/app", "bb", {{"f@a.c", 0x30}, {"f@b.c", 0x40}, {"", 0x90}}}});
   // Namesakes and places without a name stay apart.
   EXPECT_EQ(text_of(merge(join({first, second}))),
             "[root]\n.f cpu=2\n.f cpu=2\n.app+0x90 cpu=1\n.app+0x90 cpu=1\n");
+}
+
+TEST(Merge, NamesakesOfTwoBuildsWithoutSymbolTablesAreNotGuessed) {
+  const auto first = run_of({{"/v1/app", "aa", {{"f", 0x10}, {"f", 0x20}, {"g", 0x30}}}});
+  const auto second = run_of({{"/v2/app", "bb", {{"f", 0x30}, {"g", 0x40}}}});
+  const auto merged = merge(join({first, second}));
+  EXPECT_EQ(text_of(merged), "[root]\n.f cpu=1\n.f cpu=1\n.g cpu=2\n.f cpu=1\n");
+  ASSERT_EQ(merged.warnings().size(), 1U);
+  EXPECT_TRUE(merged.warnings()[0].starts_with("app: ") && merged.warnings()[0].ends_with(": f"))
+      << merged.warnings()[0];
+  EXPECT_TRUE(merge(first).warnings().empty());
 }
 
 TEST(Merge, CopiesOfABinaryAreMergedWhateverTheirNames) {
