@@ -25,6 +25,8 @@ class DieNames {
  private:
   std::string scope_of(Dwarf_Die function);
   void collect_scopes(Dwarf_Die* parent, const std::string& scope, int nesting);
+  void collect_local_scopes(Dwarf_Die* part, Dwarf_Die* function, const std::string& scope,
+                            int& lambdas, int nesting);
 
   std::unordered_map<const void*, SourceFrame> names_;  // by an entry's place in the file
   // The scopes of the functions of one unit, the last one asked for.

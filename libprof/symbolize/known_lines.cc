@@ -21,7 +21,7 @@ struct Head {
   std::uint64_t checksum;  // of all that follows
 };
 constexpr char kMagic[8] = {'f', 'b', 'l', 'e', 'l', 'i', 'n', '\n'};
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 
 class Writer {
  public:

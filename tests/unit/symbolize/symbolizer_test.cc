@@ -109,6 +109,38 @@ TEST_P(OfBothCompilers, InlinedCallsComeInnermostFirstWithTheirLines) {
   }
 }
 
+// gcc gives an inlined lambda no linkage name.
+TEST_P(OfBothCompilers, InlinedLambdasAreDifferentFunctions) {
+  workshop_.write("lambdas.cc", R"(
+    volatile unsigned x;
+    template <class F> inline __attribute__((always_inline)) void run(F f, long n) { f(n); }
+    __attribute__((noinline)) void one() {
+      run([](long n) { for (long i = 0; i < n; ++i) x = x + i * 3; }, 1500);
+      { run([](long n) { for (long i = 0; i < n; ++i) x = x + i * 5; }, 2500); }
+    }
+    __attribute__((noinline)) void two() {
+      run([](long n) { for (long i = 0; i < n; ++i) x = x + i * 7; }, 3500);
+    }
+    int main() { one(); two(); })");
+  ASSERT_TRUE(workshop_.run(GetParam() + " -O2 -g -o lambdas lambdas.cc"));
+  const std::string file = workshop_.path("lambdas");
+  std::set<std::string> names;
+  for (const char* function : {"_Z3onev", "_Z3twov"}) {
+    const std::uint64_t start = address_of(file, function);
+    const ModuleSymbols symbols = symbolize_module(
+        {file, ""}, range(start, function_at({file, ""}, start).size), with_inlines());
+    for (const AddressSymbol& address : symbols.addresses) {
+      for (const SourceFrame& frame : address.inlined) {
+        if (frame.name.find("operator()") != std::string::npos) names.insert(frame.name);
+      }
+    }
+  }
+  EXPECT_EQ(names.size(), 3U) << testing::PrintToString(names);
+  for (const std::string& name : names) {
+    EXPECT_TRUE(name.starts_with("one()::") || name.starts_with("two()::")) << name;
+  }
+}
+
 TEST_P(OfBothCompilers, LinesAreReadOnlyWhenAskedFor) {
   const std::string file = workshop_.compile(GetParam(), "-O2 -g", "sample");
   const std::uint64_t addresses[] = {address_of(file, kArea)};
