@@ -226,10 +226,10 @@ Status PerfScriptParser::begin_sample(std::string_view text) {
     any_time_ = true;
   }
   lacks_pids_ |= !header.has_pid;
-  const Event& event_of = event(header.event);
+  const Event& event_of = event(header.event, header.period.has_value());
   sample_.emplace();
   sample_->event = event_of.metric;
-  sample_->event_is_time = event_of.is_time && header.period.has_value();
+  sample_->event_is_time = event_of.is_time;
   sample_->period = header.period.value_or(1);
   sample_->thread = thread(header.has_pid ? header.pid : 0, header.tid, header.comm);
   expects_stack_ = true;
@@ -266,16 +266,20 @@ void PerfScriptParser::end_sample() {
   sample_.reset();
 }
 
-const PerfScriptParser::Event& PerfScriptParser::event(std::string_view name) {
-  if (const auto it = events_.find(name); it != events_.end()) return it->second;
+const PerfScriptParser::Event& PerfScriptParser::event(std::string_view name, bool has_period) {
   const std::string_view base = without_modifiers(name);
-  const bool is_time = base == "cpu-clock" || base == "task-clock";
+  const bool is_clock = base == "cpu-clock" || base == "task-clock";
+  auto& known = is_clock && !has_period ? clock_samples_ : events_;
+  if (const auto it = known.find(name); it != known.end()) return it->second;
   // These two names have a special meaning in our profiles.
   const bool is_taken = name == "calls" || name == "samples";
-  const std::string metric = is_taken ? fmt::format("event {}", name) : std::string(name);
+  const bool is_time = is_clock && has_period;
+  const std::string metric = is_taken               ? fmt::format("event {}", name)
+                             : is_clock && !is_time ? fmt::format("{} samples", name)
+                                                    : std::string(name);
   const Event added{builder_.add_metric(metric, is_time ? "ns" : "count"), is_time};
   if (!samples_) samples_ = builder_.add_metric("samples", "count");
-  return events_.emplace(name, added).first->second;
+  return known.emplace(name, added).first->second;
 }
 
 ProcessId PerfScriptParser::process(std::uint32_t pid, std::string_view comm) {

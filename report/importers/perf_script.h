@@ -6,9 +6,10 @@
 //                        e2bc std::map<int, char>::operator[](int const&)+0x69c (/usr/bin/my prog)
 //
 // Each event is a metric: the sum of the periods if perf prints them, else of the samples
-// (tracepoints). perf's clock events count nanoseconds. Without stacks (recorded without -g) the
-// header holds the sampled function. Processes are told apart only if perf prints them (-F +pid);
-// by default it prints only threads.
+// (tracepoints). The periods of perf's clock events are nanoseconds; without periods, their samples
+// are counted ("cpu-clock samples"). Without stacks (recorded without -g) the header holds the
+// sampled function. Processes are told apart only if perf prints them (-F +pid); by default it
+// prints only threads.
 //
 // perf prints addresses relative to the file's start, not the symbols' virtual addresses, so
 // functions are identified by module and name. Frames without a name are [module].
@@ -53,7 +54,7 @@ class PerfScriptParser : public TextParser {
   Status begin_sample(std::string_view text);
   bool add_frame(std::string_view text);
   void end_sample();
-  const Event& event(std::string_view name);
+  const Event& event(std::string_view name, bool has_period);
   std::size_t thread(std::uint32_t pid, std::uint32_t tid, std::string_view comm);
   profile::ProcessId process(std::uint32_t pid, std::string_view comm);
   profile::FunctionId function(std::string_view symbol, std::string_view module);
@@ -63,7 +64,8 @@ class PerfScriptParser : public TextParser {
   bool expects_stack_ = false;
   std::optional<profile::MetricId> samples_;
   std::map<std::string, Event, std::less<>> events_;
-  std::map<std::uint32_t, std::size_t> process_index_;  // by pid, into processes_
+  std::map<std::string, Event, std::less<>> clock_samples_;  // of clocks, without periods
+  std::map<std::uint32_t, std::size_t> process_index_;       // by pid, into processes_
   std::vector<profile::Process> processes_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, std::size_t> thread_index_;
   std::vector<ThreadOfFile> threads_;

@@ -118,6 +118,19 @@ TEST(PerfScript, ProcessesWithHexadecimalNamesAreNotFrames) {
   EXPECT_EQ(profile->functions().count(), 4u);  // with [root] and [no stack]
 }
 
+// As perf script -F comm,tid,time,event,ip,sym prints them.
+TEST(PerfScript, ClockEventsWithoutPeriodsAreCounted) {
+  const auto profile = parse(
+      "a 1 5.0: cpu-clock:u:\n\t1 f+0x1 (/a)\n\n"
+      "a 1 5.1: cpu-clock:u:\n\t1 f+0x1 (/a)\n\n");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  EXPECT_EQ(profile->find_metric("cpu-clock:u"), nullptr);
+  ASSERT_NE(profile->find_metric("cpu-clock:u samples"), nullptr);
+  EXPECT_EQ(profile->find_metric("cpu-clock:u samples")->unit, "count");
+  EXPECT_EQ(total(*profile, "cpu-clock:u samples"), 2u);
+  EXPECT_EQ(profile->threads()[0].cpu_ns, 0u);
+}
+
 TEST(PerfScript, EventNamedCallsKeepsItsValues) {
   const auto profile = parse("a 1 5.0: 3 calls:\n\t1 f+0x1 (/a)\n\n");
   ASSERT_TRUE(profile.ok());
