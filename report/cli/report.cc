@@ -433,6 +433,38 @@ bool may_take_own_times(const Options& options) {
   return options.metric != "overhead" && options.metric != "samples";
 }
 
+// Whether something that is shown, or that --fail-if checks, is a time.
+bool shows_times(const Profile& profile, const profile::Metric& shown, const Options& options) {
+  const auto is_time = [](const profile::Metric* metric) {
+    return metric != nullptr &&
+           (metric->role == profile::Role::kCpuTime || metric->role == profile::Role::kWallTime);
+  };
+  return is_time(&shown) ||
+         std::any_of(options.limits.begin(), options.limits.end(), [&](const Limit& limit) {
+           return is_time(profile.find_metric(limit.metric));
+         });
+}
+
+// Where a sampled run's times are not taken although there are some; "" = where they are, or if the
+// user chose so. `now`, `base`: the sampled runs of the files and of the baselines.
+std::string times_of_counted_run(const Options& options, const PlainRuns& now,
+                                 const PlainRuns& base) {
+  if (!options.times_from.empty() || !options.own_times) return {};
+  if (!options.baselines.empty()) {
+    if (!now.any && !base.any) return {};
+    const std::string_view whose = now.any && base.any ? "both sides'"
+                                   : now.any           ? "the new side's"
+                                                       : "the baseline's";
+    return fmt::format(
+        "{} times are those of the counted run, with what counting costs: comparisons do not use "
+        "the sampled run (--runs 2)",
+        whose);
+  }
+  if (!has_window(options) || !now.any) return {};
+  return "times are those of the counted run, with what counting costs: the sampled run (--runs 2) "
+         "does not have this window's moments";
+}
+
 // The files without a sampled run, whose times stay: nothing if each has one.
 Result<std::optional<Profile>> read_without_sampled_run(const std::vector<std::string>& files,
                                                         const PlainRuns& plain_runs,
@@ -542,6 +574,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
                                : options.times_from.empty() ? ""
                                                             : options.times_from[0];
   std::optional<Profile> base, unchanged;
+  PlainRuns sampled_bases;
   if (takes_times || !options.baselines.empty()) {
     Found of_base;
     const Options whole = with_base_window(options);
@@ -551,6 +584,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     if (!other) return other.error();
     skipped.insert(skipped.end(), of_base.warnings.begin(), of_base.warnings.end());
     base = std::move(*other);
+    sampled_bases = std::move(of_base.plain_runs);
     if (own_times) {
       auto rest = read_without_sampled_run(files, found.plain_runs, options, needs, progress);
       if (!rest) return rest.error();
@@ -572,6 +606,10 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     skipped.push_back(fmt::format(
         "{}: holds longer waits than its window: a wait counts as a whole where it ends",
         escape(found.earlier_waits_of)));
+  }
+  if (shows_times(profile, **wanted, options)) {
+    std::string note = times_of_counted_run(options, found.plain_runs, sampled_bases);
+    if (!note.empty()) skipped.push_back(std::move(note));
   }
   for (const auto& [names, file] : found.by_metrics) {
     if (has_unnamed) break;

@@ -53,6 +53,16 @@ check "calls" "$("$REPORT" --self --format csv "$profile" | awk -F, '{ n += $5 +
 check "nothing differs" "$("$REPORT" "$profile" 2>&1 | grep -c 'runs differ')" = 0
 "$REPORT" --metric overhead "$profile" >/dev/null 2>overhead.err
 check "the counted run's own price" $? = 0
+counted() { "$REPORT" --self "$@" 2>&1 >/dev/null | grep -c 'are those of the counted run'; }
+# shellcheck disable=SC2016 # a variable of perl
+"$FBLE_PROF" -o sampled.out perl -e '$x += $_ for 1..6e6' 2>/dev/null >&2
+check "whose times a comparison takes is said" "$(counted "$profile" --diff sampled.out)" = 1
+check "also of the baseline's" "$(counted sampled.out --diff "$profile")" = 1
+check "also to --fail-if" "$(counted "$profile" --diff sampled.out --metric calls --fail-if '+900% cpu')" = 1
+check "and only of times" "$(counted "$profile" --diff "$profile" --metric calls)" = 0
+check "and only if there is a sampled run" "$(counted sampled.out --diff sampled.out)" = 0
+check "a report without another has the sampled run's" "$(counted "$profile")" = 0
+check "whose times a window has is said" "$(counted --window start..end "$profile")" = 1
 before=$(stat -c %s "$profile")
 "$REPORT" --trim "$profile" >/dev/null
 check "trimming leaves both runs" "$(stat -c %s "$profile")" = "$before"
