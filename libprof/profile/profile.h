@@ -67,6 +67,9 @@ struct MetricTotal {
 struct Process {
   StringId file;  // its profile's file, as the user named it
   std::uint32_t pid = 0, parent_pid = 0;
+  // Equal in the files of one process, before and after an exec; none = not known. Containers and
+  // hosts use the same process ids again.
+  StringId identity;
   StringId executable, command_line, working_directory, host;  // arguments joined by NUL
   std::uint64_t start_realtime_ns = 0;                         // since 1970; 0 = unknown
   std::uint64_t duration_ns = 0;  // from the start to the latest charge
@@ -154,6 +157,7 @@ struct Group {
   StringId key;   // of kLabel
   StringId name;  // of the program, thread, host, file; the label's value; none = unknown
   std::uint64_t number = 0;  // process or thread id; 0 = none
+  StringId process;          // of a process or thread: the process's identity; none = not known
 };
 
 inline constexpr std::uint16_t kFunctionHooked = format::kFunctionHooked;

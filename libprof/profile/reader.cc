@@ -198,11 +198,20 @@ class Reader {
     return since != 0 && since < end ? end - since : 0;
   }
 
+  StringId identity_of_process() {
+    if (header_.pid == 0 || (header_.process_start_ticks | header_.pid_namespace) == 0) return {};
+    const std::string_view host =
+        strings_.get(string(header_.host, offsetof(format::Header, host)));
+    return strings_.intern(fmt::format("{} {} {} {}", header_.pid, header_.process_start_ticks,
+                                       header_.pid_namespace, host));
+  }
+
   void read_process() {
     Process& process = process_;
     process.file = strings_.intern(image_.name());
     process.pid = header_.pid;
     process.parent_pid = header_.parent_pid;
+    process.identity = identity_of_process();
     process.executable = string(header_.executable, offsetof(format::Header, executable));
     process.command_line = string(header_.command_line, offsetof(format::Header, command_line));
     process.working_directory =

@@ -55,12 +55,14 @@ Group GroupMaker::group(const Tree& tree, const Split& split) {
       group.name =
           strings_.intern(executable.empty() ? profile_.text(process.file) : base_name(executable));
       group.number = process.pid;
+      group.process = process.identity;
       break;
     }
     case Axis::kThread:
       group.name = thread->name;
       // A chain of threads has the name of its last thread, and no number.
       group.number = thread->threads_served > 1 ? 0 : thread->tid;
+      group.process = process.identity;
       break;
     case Axis::kHost:
       group.name = process.host;
@@ -109,21 +111,35 @@ std::string GroupMaker::name_of(const Group& group, const Tree& tree) const {
   return {};
 }
 
+bool GroupMaker::is_group(FunctionId function, const Group& group) const {
+  const Group& known = groups_[functions_.group[function.index()].index()];
+  return known.axis == group.axis && known.process == group.process;
+}
+
+FunctionId GroupMaker::function_of(const Group& group, const Tree& tree) {
+  const std::string name = name_of(group, tree);
+  const std::string_view file = profile_.text(profile_.processes()[tree.process.index()].file);
+  FunctionId known;
+  for (const std::string& unique : {name, fmt::format("{} of {}", name, file)}) {
+    const auto [at, added] = by_name_.try_emplace(unique, FunctionId());
+    if (added) {
+      at->second = functions_.add({.kind = FunctionKind::kBlock,
+                                   .name = strings_.intern(unique),
+                                   .group = GroupId(groups_.size())});
+      groups_.push_back(group);
+    }
+    known = at->second;
+    if (is_group(known, group)) break;
+  }
+  return known;
+}
+
 std::vector<FunctionId> GroupMaker::above(const Tree& tree) {
   std::vector<FunctionId> above;
   if (!tree.process) return above;
   for (const Split& split : splits_) {
     if (split.axis == Axis::kThread && !tree.thread) continue;
-    const Group made = group(tree, split);
-    const std::string name = name_of(made, tree);
-    const auto [at, added] = by_name_.try_emplace(name, FunctionId());
-    if (added) {
-      at->second = functions_.add({.kind = FunctionKind::kBlock,
-                                   .name = strings_.intern(name),
-                                   .group = GroupId(groups_.size())});
-      groups_.push_back(made);
-    }
-    above.push_back(at->second);
+    above.push_back(function_of(group(tree, split), tree));
   }
   return above;
 }

@@ -23,7 +23,8 @@ struct Split {
 Result<Split> parse_split(const std::string& text);
 
 // Makes the groups that splits ask for, each once. Groups that `profile` already has are found
-// again by their display names.
+// again by their display names. Where different processes would have one name (their ids are of
+// several containers or hosts), the later ones' names also tell the file.
 class GroupMaker {
  public:
   // New functions and strings are added to those given, which must outlive this.
@@ -40,6 +41,9 @@ class GroupMaker {
  private:
   profile::Group group(const profile::Tree& tree, const Split& split);
   std::string name_of(const profile::Group& group, const profile::Tree& tree) const;
+  // The function of that group: found, or made under a name of its own.
+  profile::FunctionId function_of(const profile::Group& group, const profile::Tree& tree);
+  bool is_group(profile::FunctionId function, const profile::Group& group) const;
 
   const profile::Profile& profile_;
   const std::vector<Split>& splits_;

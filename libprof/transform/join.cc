@@ -66,8 +66,9 @@ class Joiner {
 
     const std::size_t first_process = processes_.size(), first_thread = threads_.size();
     for (Process process : profile.processes()) {
-      for (StringId* id : {&process.file, &process.executable, &process.command_line,
-                           &process.working_directory, &process.host, &process.goes_on_in}) {
+      for (StringId* id :
+           {&process.file, &process.executable, &process.command_line, &process.working_directory,
+            &process.host, &process.goes_on_in, &process.identity}) {
         *id = text(*id);
       }
       for (StringId& note : process.notes) note = text(note);
@@ -95,7 +96,8 @@ class Joiner {
     std::vector<GroupId> groups;
     for (const Group& group : profile.groups()) {
       groups.emplace_back(groups_.size());
-      groups_.push_back({group.axis, text(group.key), text(group.name), group.number});
+      groups_.push_back(
+          {group.axis, text(group.key), text(group.name), group.number, text(group.process)});
     }
     sites_apart_ |= profile.sites_apart();
     const auto group_of = [&](GroupId id) { return id ? groups[id.index()] : GroupId(); };

@@ -48,8 +48,9 @@ Profile outline(const Profile& profile) {
   };
   auto processes = std::make_shared<std::vector<Process>>(profile.processes());
   for (Process& process : *processes) {
-    for (StringId* id : {&process.file, &process.executable, &process.command_line,
-                         &process.working_directory, &process.host, &process.goes_on_in}) {
+    for (StringId* id :
+         {&process.file, &process.executable, &process.command_line, &process.working_directory,
+          &process.host, &process.goes_on_in, &process.identity}) {
       text(*id);
     }
     for (StringId& note : process.notes) text(note);

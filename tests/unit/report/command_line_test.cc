@@ -288,6 +288,19 @@ TEST_F(CommandLine, LinesOfTextWithAMistakeAreNamedWithTheirPlace) {
   }
 }
 
+TEST_F(CommandLine, ProcessesAreToldByMoreThanTheirNumbers) {
+  FileBuilder first = simple(), second = simple();
+  first.header().pid = second.header().pid = 99;
+  first.header().process_start_ticks = 1;
+  second.header().process_start_ticks = 2;
+  first.write(path("first"));
+  first.write(path("again"));  // another profile of the same process
+  second.write(path("second"));
+  expect({{{"--by", "process", "$first", "$second"}, "(99) of $second"},
+          {{"--by", "thread", "$first", "$second"}, ") of $second"}});
+  EXPECT_FALSE(test::holds(text({"--by", "process", "$first", "$again"}), " of $again"));
+}
+
 TEST_F(CommandLine, ComparisonsNeedTheSameMetricInBothProfiles) {
   FileBuilder ticks;
   ticks.header().clock = format::Clock::kTicks;

@@ -75,6 +75,48 @@ TEST(Merge, GroupedThreadsAreSeparate) {
             "..a cpu=2\n");
 }
 
+// Process 7 of a container, whose only thread is "main" (7).
+profile::Profile run_in(std::string_view file, std::string_view identity) {
+  profile::ProfileBuilder builder;
+  const auto cpu = builder.add_metric("cpu", "ns");
+  profile::Process process;
+  process.file = builder.string(file);
+  process.executable = builder.string("/bin/app");
+  process.pid = 7;
+  process.identity = builder.string(identity);
+  const auto made = builder.add_process(process);
+  profile::Thread thread;
+  thread.process = made;
+  thread.name = builder.string("main");
+  thread.tid = 7;
+  thread.threads_served = 1;
+  const auto root = builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot),
+                                     made, builder.add_thread(thread));
+  builder.charge(builder.child(root, builder.named_function("f")), cpu, 1);
+  return builder.build();
+}
+
+TEST(Merge, ProcessesOfOneNumberAreSeparate) {
+  // One of the processes has two files.
+  const auto joined =
+      join({run_in("one", "first"), run_in("two", "second"), run_in("1b", "first")});
+  MergeOptions options;
+  options.splits = {{profile::Axis::kProcess, {}}};
+  EXPECT_EQ(text_of(merge(joined, options)),
+            "[root]\n"
+            ".app (7)\n..f cpu=2\n"
+            ".app (7) of two\n..f cpu=1\n");
+  options.splits = {{profile::Axis::kThread, {}}};
+  EXPECT_EQ(text_of(merge(joined, options)),
+            "[root]\n"
+            ".thread \"main\" (7)\n..f cpu=2\n"
+            ".thread \"main\" (7) of two\n..f cpu=1\n");
+  // Processes that nothing is known of are told apart by their names.
+  options.splits = {{profile::Axis::kProcess, {}}};
+  EXPECT_EQ(text_of(merge(join({run_in("one", ""), run_in("two", "")}), options)),
+            "[root]\n.app (7)\n..f cpu=2\n");
+}
+
 TEST(Merge, SampledAddressesBecomeSelfCostOfTheirFunction) {
   profile::ProfileBuilder builder;
   const auto cpu = builder.add_metric("cpu", "ns");
