@@ -134,12 +134,19 @@ FunctionId GroupMaker::function_of(const Group& group, const Tree& tree) {
   return known;
 }
 
-std::vector<FunctionId> GroupMaker::above(const Tree& tree) {
+std::vector<FunctionId> GroupMaker::above(const Tree& tree, const Counterparts& counterparts) {
   std::vector<FunctionId> above;
   if (!tree.process) return above;
+  Tree counterpart = tree;
+  if (!counterparts.process.empty()) {
+    counterpart.process = counterparts.process[tree.process.index()];
+    if (tree.thread) counterpart.thread = counterparts.thread[tree.thread.index()];
+  }
   for (const Split& split : splits_) {
     if (split.axis == Axis::kThread && !tree.thread) continue;
-    above.push_back(function_of(group(tree, split), tree));
+    const bool is_of_run = split.axis == Axis::kProcess || split.axis == Axis::kThread;
+    const Tree& shown = is_of_run ? counterpart : tree;
+    above.push_back(function_of(group(shown, split), shown));
   }
   return above;
 }

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "profile/profile.h"
+#include "transform/counterparts.h"
 
 namespace fbleprof::transform {
 
@@ -33,7 +34,9 @@ class GroupMaker {
 
   // The groups above the contents of `tree`, outermost first. A merged tree that belongs to no
   // single process has none: its nodes are below their groups already.
-  std::vector<profile::FunctionId> above(const profile::Tree& tree);
+  // Those of a process or thread with a counterpart are the counterpart's.
+  std::vector<profile::FunctionId> above(const profile::Tree& tree,
+                                         const Counterparts& counterparts = {});
 
   // All groups, for the profile that the functions belong to.
   std::shared_ptr<const std::vector<profile::Group>> take();

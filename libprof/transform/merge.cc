@@ -68,7 +68,9 @@ Profile merge(const Profile& profile, const MergeOptions& options) {
   Rebuilding how;
   how.root = functions->add({.kind = FunctionKind::kRoot, .name = strings.intern("[root]")});
   GroupMaker groups(profile, options.splits, strings, *functions);
-  for (const Tree& tree : profile.trees()) how.groups.push_back(groups.above(tree));
+  for (const Tree& tree : profile.trees()) {
+    how.groups.push_back(groups.above(tree, options.counterparts));
+  }
 
   Parts parts = profile.parts();
   parts.strings = std::make_shared<Strings>(strings.take());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "profile/profile.h"
+#include "transform/counterparts.h"
 #include "transform/grouping.h"
 #include "transform/same_module.h"
 
@@ -16,6 +17,8 @@ struct MergeOptions {
   bool keep_leaves = false;
   // Modules to treat under another name.
   ModuleAliases aliases;
+  // Processes and threads of several runs that share a group.
+  Counterparts counterparts;
 };
 
 // The same profile, marked so that every later step keeps contexts apart by call site.

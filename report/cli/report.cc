@@ -37,6 +37,7 @@
 #include "transform/accumulate.h"
 #include "transform/as_shown.h"
 #include "transform/baseline.h"
+#include "transform/counterparts.h"
 #include "transform/depth.h"
 #include "transform/holders.h"
 #include "transform/idle.h"
@@ -171,9 +172,18 @@ struct Found {
   std::map<std::set<std::string>, std::string> by_metrics;
   std::vector<transform::Moment> moments;
   PlainRuns plain_runs;
-  std::string usual_metric;      // of the first file as a whole, if only a window is shown
-  std::string earlier_waits_of;  // the first file whose window holds them
+  std::string usual_metric;       // of the first file as a whole, if only a window is shown
+  std::string earlier_waits_of;   // the first file whose window holds them
+  std::vector<std::size_t> runs;  // of a comparison's side: the index of each run's first process
 };
+
+// Whether a comparison finds counterparts of groups, which only separate trees have.
+bool pairs_groups(const Options& options, const Needs& needs) {
+  return !options.baselines.empty() &&
+         std::any_of(needs.splits.begin(), needs.splits.end(), [](const transform::Split& split) {
+           return split.axis == profile::Axis::kProcess || split.axis == profile::Axis::kThread;
+         });
+}
 
 Result<Profile> read_all(const std::vector<std::string>& files, const Options& options,
                          const Needs& needs, Progress& progress, Found& found,
@@ -183,7 +193,9 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   how.keep_leaves = needs.leaves || options.inlines;
   // Of thousands of files only the outlines are kept, if nothing else is shown.
   const bool about_runs = is_of(options, View::Subject::kRuns);
-  if (about_runs) how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
+  if (about_runs || pairs_groups(options, needs)) {
+    how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
+  }
   transform::Accumulator all(how);
   Status no_window;
   const Status bad = read_inputs(
@@ -236,13 +248,19 @@ std::vector<std::string> compared_metrics(const Profile& run, const Options& opt
 Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
                           const Options& options, const Needs& needs, Progress& progress,
                           Found& found) {
-  if (!are_runs) return read_all(files, options, needs, progress, found);
+  if (!are_runs) {
+    found.runs = {0};
+    return read_all(files, options, needs, progress, found);
+  }
   std::vector<Profile> runs;
+  std::size_t processes = 0;
   std::vector<std::string> metrics;  // those of the first run are those of all
   for (const std::string& file : files) {
     auto run = read_all({file}, options, needs, progress, found);
     if (!run) return run.error();
     if (runs.empty()) metrics = compared_metrics(*run, options);
+    found.runs.push_back(processes);
+    processes += run->processes().size();
     runs.push_back(transform::as_run(*run, metrics, runs.size() + 1));
   }
   return transform::join(runs);
@@ -575,6 +593,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
                                                             : options.times_from[0];
   std::optional<Profile> base, unchanged;
   PlainRuns sampled_bases;
+  std::vector<std::size_t> runs = std::move(found.runs);  // of both sides
   if (takes_times || !options.baselines.empty()) {
     Found of_base;
     const Options whole = with_base_window(options);
@@ -585,6 +604,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     skipped.insert(skipped.end(), of_base.warnings.begin(), of_base.warnings.end());
     base = std::move(*other);
     sampled_bases = std::move(of_base.plain_runs);
+    for (const std::size_t first : of_base.runs) runs.push_back(profile.processes().size() + first);
     if (own_times) {
       auto rest = read_without_sampled_run(files, found.plain_runs, options, needs, progress);
       if (!rest) return rest.error();
@@ -652,6 +672,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     base.reset();
     unchanged.reset();
     profile = transform::join(sides);
+    if (pairs_groups(options, needs)) {
+      how.counterparts = transform::find_counterparts(profile, runs);
+    }
   }
 
   // Symbolize: names for addresses and, if requested, lines and inlined functions.

@@ -301,6 +301,17 @@ TEST_F(CommandLine, ProcessesAreToldByMoreThanTheirNumbers) {
   EXPECT_FALSE(test::holds(text({"--by", "process", "$first", "$again"}), " of $again"));
 }
 
+TEST_F(CommandLine, ComparedProcessesAreCounterparts) {
+  FileBuilder first = simple(), later = simple();
+  first.header().pid = 99;
+  later.header().pid = 100;
+  first.write(path("first"));
+  later.write(path("later"));
+  const std::string both = text({"--diff", "$first", "--split-by", "process", "--all", "$later"});
+  EXPECT_TRUE(test::holds(both, "(100)"));
+  EXPECT_FALSE(test::holds(both, "(99)"));
+}
+
 TEST_F(CommandLine, ComparisonsNeedTheSameMetricInBothProfiles) {
   FileBuilder ticks;
   ticks.header().clock = format::Clock::kTicks;

@@ -117,6 +117,58 @@ TEST(Merge, ProcessesOfOneNumberAreSeparate) {
             "[root]\n.app (7)\n..f cpu=2\n");
 }
 
+// Process `pid` of /bin/app, with two threads "w".
+profile::Profile threaded_run(std::uint32_t pid, std::string_view app = "/bin/app") {
+  profile::ProfileBuilder builder;
+  const auto cpu = builder.add_metric("cpu", "ns");
+  profile::Process process;
+  process.executable = builder.string(app);
+  process.pid = pid;
+  const auto made = builder.add_process(process);
+  std::uint32_t tid = pid;
+  for (const char* const name : {"app", "w", "w"}) {
+    profile::Thread thread;
+    thread.process = made;
+    thread.name = builder.string(name);
+    thread.tid = tid++;
+    thread.start_ns = thread.tid;
+    thread.threads_served = 1;
+    const auto root =
+        builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot), made,
+                         builder.add_thread(thread));
+    builder.charge(builder.child(root, builder.named_function("f")), cpu, 1);
+  }
+  return builder.build();
+}
+
+TEST(Merge, RunsThatAreComparedShareTheirGroups) {
+  const std::string threads =
+      "[root]\n"
+      ".thread \"app\" (10)\n..f cpu=2\n"
+      ".thread \"w\" (11)\n..f cpu=2\n"
+      ".thread \"w\" (12)\n..f cpu=2\n";
+  for (const char* const other : {"/old/app", "/old/renamed"}) {
+    const auto both = join({threaded_run(10), threaded_run(20, other)});
+    MergeOptions options;
+    options.counterparts = find_counterparts(both, {0, 1});
+    options.splits = {{profile::Axis::kThread, {}}};
+    EXPECT_EQ(text_of(merge(both, options)), threads) << other;
+    options.splits = {{profile::Axis::kProcess, {}}};
+    EXPECT_EQ(text_of(merge(both, options)), "[root]\n.app (10)\n..f cpu=6\n") << other;
+  }
+}
+
+TEST(Merge, ProcessesWithoutCounterpartKeepTheirGroups) {
+  const auto both = join({threaded_run(10), threaded_run(11), threaded_run(20),
+                          threaded_run(30, "/bin/b"), threaded_run(31, "/bin/c")});
+  MergeOptions options;
+  options.counterparts = find_counterparts(both, {0, 2});
+  options.splits = {{profile::Axis::kProcess, {}}};
+  EXPECT_EQ(text_of(merge(both, options)),
+            "[root]\n.app (10)\n..f cpu=6\n.app (11)\n..f cpu=3\n"
+            ".b (30)\n..f cpu=3\n.c (31)\n..f cpu=3\n");
+}
+
 TEST(Merge, SampledAddressesBecomeSelfCostOfTheirFunction) {
   profile::ProfileBuilder builder;
   const auto cpu = builder.add_metric("cpu", "ns");
