@@ -227,7 +227,10 @@ class Comparison {
  private:
   std::uint64_t base_value(std::uint64_t all) const {
     const std::uint64_t value = of_runs(metrics_.base, all, result_.noise.base_runs);
-    return metrics_.normalize ? scaled(value, result_.total.now, result_.total.base) : value;
+    if (!metrics_.normalize) return value;
+    if (metrics_.whole_base == 0) return scaled(value, result_.total.now, result_.total.base);
+    return scaled(value, now_value(metrics_.whole_now),
+                  of_runs(metrics_.base, metrics_.whole_base, result_.noise.base_runs));
   }
   std::uint64_t now_value(std::uint64_t all) const {
     return of_runs(metrics_.now, all, result_.noise.now_runs);

@@ -56,6 +56,9 @@ struct DiffMetrics {
   const profile::Metric* base_calls = nullptr;
   // Scale the baseline (not its calls) to the total of the new profile, for runs of unequal length.
   bool normalize = false;
+  // The totals to scale by: those of both sides, all runs added up, before a filter. 0: those of
+  // the profile.
+  std::uint64_t whole_now = 0, whole_base = 0;
   // The metrics of each side's runs: then figures are of_runs(). Empty: one run.
   std::vector<const profile::Metric*> base_runs, runs;
   // Null: the metric is not sampled, or the number of samples is unknown.

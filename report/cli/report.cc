@@ -322,6 +322,12 @@ Status check_limits(const Profile& profile, const Options& options, Report& repo
   return {};
 }
 
+// 0: there is no baseline.
+std::uint64_t total_of_baseline(const Profile& profile, const std::string& metric) {
+  const profile::Metric* base = profile.find_metric(transform::baseline_name(metric));
+  return base == nullptr ? 0 : analysis::total(profile, *base);
+}
+
 // The time that another run's replaces: what is shown, or what is shown by default.
 const profile::Metric* time_to_replace(const Profile& profile, const std::string& shown) {
   const profile::Metric* metric = profile.find_metric(shown);
@@ -784,6 +790,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   std::vector<std::string>& remarks = loaded->remarks;
   if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
+  const std::uint64_t base_total = total_of_baseline(profile, metric_name);
   MissingNames nameless;
   if (options.symbols) nameless = missing_names(profile, *profile.find_metric(metric_name));
 
@@ -826,6 +833,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   const symbolize::ModuleCode code(profile);
   Request request{.costs = costs, .runs = loaded->runs};
   request.total = total;
+  request.base_total = base_total;
   request.kept_is_bound = filtered->is_bound;
   request.look = options.look;
   request.value = options.value;

@@ -57,8 +57,11 @@ analysis::DiffMetrics diff_metrics(const Profile& profile, const Metric& metric,
 namespace {
 
 Diff compare(const Request& request) {
-  return analysis::diff(request.profile(),
-                        diff_metrics(request.profile(), request.metric(), request.normalize));
+  analysis::DiffMetrics metrics =
+      diff_metrics(request.profile(), request.metric(), request.normalize);
+  metrics.whole_now = request.total;
+  metrics.whole_base = request.base_total;
+  return analysis::diff(request.profile(), metrics);
 }
 
 std::string sign(const Change& change) {

@@ -36,7 +36,7 @@ struct FileChecks {
 struct Request {
   // For views of contexts: one tree, named, merged and filtered, in the requested metric.
   const analysis::Costs& costs;
-  std::uint64_t total = 0;  // before filtering
+  std::uint64_t total = 0, base_total = 0;  // before filtering; of the baseline, if there is one
   bool kept_is_bound = false;
   Look look;
   std::string value;                 // of the view's option

@@ -11,7 +11,10 @@ std::optional<analysis::Diff> comparison(const Page& page) {
   if (page.data.base_metric() == nullptr) return std::nullopt;
   const profile::Profile& profile = page.data.profile();
   const profile::Metric& metric = page.data.metric();
-  auto diff = analysis::diff(profile, report::diff_metrics(profile, metric, page.query.normalize));
+  analysis::DiffMetrics metrics = report::diff_metrics(profile, metric, page.query.normalize);
+  metrics.whole_now = page.data.total();
+  metrics.whole_base = page.data.base_total();
+  auto diff = analysis::diff(profile, metrics);
   // Beside a comparison of means, the page shows sums of the runs: each mean counts as often.
   const std::size_t runs = diff.noise.now_runs;
   if (metric.aggregation == profile::Aggregation::kMax || runs == 1) return diff;

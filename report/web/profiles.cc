@@ -135,7 +135,10 @@ Data::Data(std::shared_ptr<const Source> source, transform::Filtered filtered,
       metric_(*profile().find_metric(metric)),
       base_metric_(baseline_of(profile(), metric_)),
       costs_(profile(), metric_, [this] { return find_pairs(); }),
-      total_(source_->total_of(*source_->loaded.profile.find_metric(metric))) {}
+      total_(source_->total_of(*source_->loaded.profile.find_metric(metric))),
+      base_total_(base_metric_ == nullptr ? 0
+                                          : source_->total_of(*source_->loaded.profile.find_metric(
+                                                base_metric_->name))) {}
 
 // Lists change few of the pairs.
 std::shared_ptr<const analysis::PairIndex> Data::find_pairs() const {

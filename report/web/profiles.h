@@ -84,7 +84,9 @@ class Data {
   const profile::Profile& profile() const { return filtered_.profile; }
   const profile::Metric& metric() const { return metric_; }
   const analysis::Costs& costs() const { return costs_; }
-  std::uint64_t total() const { return total_; }  // before filtering
+  // Before filtering; the baseline's is 0 if there is no comparison.
+  std::uint64_t total() const { return total_; }
+  std::uint64_t base_total() const { return base_total_; }
   bool kept_is_bound() const { return filtered_.is_bound; }
   // Of the baseline's metric; null: there is no comparison.
   const profile::Metric* base_metric() const { return base_metric_; }
@@ -104,7 +106,7 @@ class Data {
   const profile::Metric& metric_;
   const profile::Metric* base_metric_;
   const analysis::Costs costs_;
-  const std::uint64_t total_;
+  const std::uint64_t total_, base_total_;
   mutable std::once_flag sampled_made_, nodes_made_;
   mutable std::vector<std::uint8_t> sampled_;
   mutable std::vector<std::uint64_t> node_ids_;

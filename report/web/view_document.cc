@@ -32,6 +32,7 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
   auto request =
       std::make_unique<Request>(Request{.costs = data.costs(), .runs = data.source().loaded.runs});
   request->total = data.total();
+  request->base_total = data.base_total();
   request->kept_is_bound = data.kept_is_bound();
   request->look.format = format;
   request->look.width = 0;

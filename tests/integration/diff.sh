@@ -17,6 +17,8 @@ name=table
 check 'new' "$(row new --diff base --self now)" = 'new,0,3000,0,3000,0,0,0,new,1'
 check 'gone' "$(row old --diff base --self now)" = 'old,1000,0,1000,0,0,0,0,gone,1'
 check 'changed' "$(row parse --diff base --dominated now)" = 'parse,5000,5000,15000,17000,0,0,0,both,1'
+check 'normalised, then filtered' "$(row parse --diff base --self --normalize --select parse now | cut -d, -f1-5)" = \
+  "$(row parse --diff base --self --normalize now | cut -d, -f1-5)"
 check 'normalised' "$(row parse --diff base --self --normalize now)" = 'parse,6000,5000,18000,17000,0,0,0,both,1'
 
 name=tree

@@ -67,6 +67,18 @@ TEST_F(DiffTest, BaseCanBeScaledToTheSameTotal) {
   EXPECT_EQ(of(diff, "m").dominated.base, 45u);
 }
 
+TEST_F(DiffTest, BaseOfAFilteredProfileIsScaledByTheWhole) {
+  // What a filter kept may have changed more than the whole, which halved.
+  const Diff diff = analysis::diff(both_, {.now = *both_.find_metric("cpu"),
+                                           .base = *both_.find_metric("base:cpu"),
+                                           .normalize = true,
+                                           .whole_now = 60,
+                                           .whole_base = 120});
+  EXPECT_EQ(diff.total.base, 30u);
+  EXPECT_EQ(of(diff, "a").self.base, 5u);
+  EXPECT_EQ(of(diff, "m").dominated.base, 15u);
+}
+
 TEST_F(DiffTest, CostOfASetCountsAPathOnce) {
   std::vector<std::uint8_t> matches(both_.functions().count());
   matches[test::function_called(both_, "m").index()] = 1;
