@@ -161,9 +161,11 @@ class Finder {
   // outermost call of each context, since deeper ones are folded into one.
   void classify(Clique& clique) {
     if (clique.recursion != Recursion::kSelf || clique.entries == 0) return;
-    clique.recursion = Recursion::kSingle;
     if (entered_.empty()) count_entered();
     const FunctionId function = clique.members[0].function;
+    // A fold hid where its calls come from.
+    if (not_counted_[function.index()] != 0) return;
+    clique.recursion = Recursion::kSingle;
     if (branches_[function.index()] != 0) {
       clique.recursion = Recursion::kSeveral;
     } else if (clique.depth_is_bound) {
@@ -177,6 +179,7 @@ class Finder {
   void count_entered() {
     entered_.resize(nodes_.count());
     branches_.resize(profile_.functions().count());
+    not_counted_.resize(profile_.functions().count());
     std::vector<std::uint64_t> recursive(nodes_.count());
     std::vector<std::uint8_t> folded(nodes_.count());
     for (std::size_t e = 0; e < edges_.count(); ++e) {
@@ -184,6 +187,8 @@ class Finder {
       if (nodes_.function[from] == nodes_.function[to]) {
         recursive[from] += edges_.calls[e];
         folded[from] |= from == to;
+        not_counted_[nodes_.function[from].index()] |=
+            edges_.kind[e] == EdgeKind::kBack && edges_.calls[e] == 0;
       } else {
         entered_[to] += edges_.calls[e];
       }
@@ -222,7 +227,7 @@ class Finder {
   Cliques result_;
   std::vector<CliqueMember> member_;    // by function: in one array, as millions of steps read it
   std::vector<std::uint64_t> entered_;  // by node: calls that are no recursion of its own
-  std::vector<std::uint8_t> branches_;  // by function
+  std::vector<std::uint8_t> branches_, not_counted_;  // by function
 };
 
 }  // namespace

@@ -32,7 +32,8 @@ std::vector<std::uint8_t> lower_bounds(const Profile& profile) {
   }
   std::vector<std::uint8_t> is_bound(nodes.count());
   for (std::size_t n = nodes.count(); n-- > 0;) {
-    is_bound[n] = highest[n] < nodes.depth[n];
+    is_bound[n] =
+        highest[n] < nodes.depth[n] || (!nodes.is_bound.empty() && nodes.is_bound[n] != 0);
     if (!nodes.parent[n]) continue;
     std::uint32_t& above = highest[nodes.parent[n].index()];
     above = std::min(above, highest[n]);

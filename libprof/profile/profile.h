@@ -233,6 +233,9 @@ struct Nodes {
   std::vector<FunctionId> function;
   std::vector<std::uint32_t> depth;        // the root's is 0
   std::vector<std::uint32_t> subtree_end;  // index after the last node below
+  // 1: the cost of the subtree is a lower bound, although no edge shows it, because a back edge led
+  // to a function that was folded away. Empty: no node is.
+  std::vector<std::uint8_t> is_bound;
 
   std::size_t count() const { return parent.size(); }
 };

@@ -66,6 +66,7 @@ class Rebuilder {
     if (result_.subtree_end.empty()) columns.emplace_back([this] { find_subtrees(); });
     at_once(result_.count(), columns);
     parts.edges = std::move(edges);
+    move_bounds();
     const NodeId end(result_.count());
     parts.nodes = std::make_shared<Nodes>(std::move(result_));
     parts.trees = std::make_shared<std::vector<Tree>>(std::vector{Tree{NodeId(0), end, {}, {}}});
@@ -323,6 +324,32 @@ class Rebuilder {
     return column;
   }
 
+  // The node below `above` on the path to `node`.
+  std::uint32_t below_on_path(std::uint32_t above, std::uint32_t node) const {
+    while (result_.parent[node].index() != above) node = result_.parent[node].index();
+    return node;
+  }
+
+  // Between the ends of a back edge to a folded node.
+  void move_bounds() {
+    const auto mark = [&](std::uint32_t node) {
+      if (result_.is_bound.empty()) result_.is_bound.resize(result_.count());
+      result_.is_bound[node] = 1;
+    };
+    for (std::size_t n = 0; n < nodes_.is_bound.size(); ++n) {
+      if (nodes_.is_bound[n] != 0 && place_[n] != kNone) mark(place_[n]);
+    }
+    const Edges& edges = source_.edges();
+    for (std::size_t e = 0; e < edges.count(); ++e) {
+      const std::size_t from = edges.from[e].index(), to = edges.to[e].index();
+      if (edges.kind[e] != EdgeKind::kBack || !folded(to)) continue;
+      if (place_[from] == kNone || place_[to] == kNone || !kept_own(from)) continue;
+      for (NodeId n(place_[from]); n.index() != place_[to]; n = result_.parent[n.index()]) {
+        mark(static_cast<std::uint32_t>(n.index()));
+      }
+    }
+  }
+
   struct Moved {
     std::uint32_t from, to;
     EdgeKind kind;
@@ -361,9 +388,16 @@ class Rebuilder {
     for (std::size_t e = 0; e < edges.count(); ++e) {
       const std::size_t source_from = edges.from[e].index(), source_to = edges.to[e].index();
       const std::uint32_t from = place_[source_from], to = place_[source_to];
-      if (from == kNone || to == kNone || folded(source_to)) continue;
+      if (from == kNone || to == kNone) continue;
       const bool leaves = edges.kind[e] == EdgeKind::kBack;
       if (!kept_own(leaves ? source_from : source_to)) continue;
+      if (folded(source_to)) {
+        if (!leaves || from == to) continue;
+        const auto flags = static_cast<std::uint8_t>(edges.flags[e] | format::kEdgeSampled);
+        others.push_back({from, below_on_path(to, from), EdgeKind::kBack, flags, 0, SiteId(),
+                          static_cast<std::uint32_t>(e)});
+        continue;
+      }
       const bool tree = to != 0 && result_.parent[to].index() == from &&
                         (edges.kind[e] == EdgeKind::kTree || folded(source_from));
       if (tree) {

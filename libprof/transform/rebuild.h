@@ -7,7 +7,9 @@
 // its own children are distributed there. The result comes out in preorder.
 //
 // Calls stay exact: each edge moves to the bundles of its ends. Edges into folded nodes vanish with
-// them; edges out of them leave the caller into which they were folded.
+// them; edges out of them leave the caller into which they were folded. A back edge into a folded
+// node leaves a trace: the functions called there recurse (by an edge whose calls are not known:
+// 0), and the costs below them are lower bounds.
 #pragma once
 
 #include <cstdint>

@@ -83,12 +83,15 @@ class Subset {
     for (auto* column : {&out.depth, &out.subtree_end}) column->reserve(place_.back());
     out.parent.reserve(place_.back());
     out.function.reserve(place_.back());
+    const bool has_bounds = !from.is_bound.empty();
+    if (has_bounds) out.is_bound.reserve(place_.back());
     each_run([&](std::size_t begin, std::size_t end) {
       const auto run = [&](const auto& column, auto& to) {
         to.insert(to.end(), column.begin() + static_cast<std::ptrdiff_t>(begin),
                   column.begin() + static_cast<std::ptrdiff_t>(end));
       };
       run(from.function, out.function);
+      if (has_bounds) run(from.is_bound, out.is_bound);
       run(from.depth, out.depth);
       for (std::size_t n = begin; n < end; ++n) {
         const NodeId parent = from.parent[n];

@@ -8,6 +8,8 @@
 #include "analysis/compact_path.h"
 #include "analysis/components.h"
 #include "tests/support/profile_builder.h"
+#include "transform/filter.h"
+#include "transform/merge.h"
 
 namespace fbleprof::analysis {
 namespace {
@@ -108,6 +110,18 @@ TEST(Cliques, WithoutCountsTheKindIsUnknown) {
   const Cliques cliques = find_cliques({profile, *profile.find_metric("cpu")});
   EXPECT_EQ(clique_of(profile, cliques, "f").recursion, Recursion::kSelf);
   EXPECT_FALSE(clique_of(profile, cliques, "f").depth_is_bound);
+}
+
+TEST(Cliques, KindBehindAFoldedFunctionIsUnknown) {
+  // f calls itself once per call, through g.
+  const auto merged = transform::merge(
+      profile_of("f = 1\nf -> 1\nf g -> 20\nf g f = 2\nf g f -> 20\nf g f ~> f g : 19\n"));
+  const auto folded = transform::filter(merged, {.fold = {"g"}});
+  ASSERT_TRUE(folded.ok());
+  const profile::Profile& profile = folded->profile;
+  const Cliques cliques = find_cliques({profile, *profile.find_metric("cpu")});
+  EXPECT_EQ(clique_of(profile, cliques, "f").recursion, Recursion::kSelf);
+  EXPECT_TRUE(clique_of(profile, cliques, "f").depth_is_bound);
 }
 
 TEST(Cliques, ACycleOfTailCallsIsRecursion) {

@@ -5,6 +5,8 @@
 #include "analysis/costs.h"
 #include "analysis/hot_path.h"
 #include "tests/support/profile_builder.h"
+#include "transform/filter.h"
+#include "transform/merge.h"
 
 namespace fbleprof::analysis {
 namespace {
@@ -41,6 +43,21 @@ TEST(FunctionTable, CostBehindABackEdgeGivesALowerBound) {
   EXPECT_TRUE(row(profile, "b").dominated_is_bound);
   EXPECT_TRUE(row(profile, "c").dominated_is_bound);
   EXPECT_FALSE(row(profile, "d").dominated_is_bound);
+}
+
+TEST(FunctionTable, CostBehindAFoldedFunctionIsALowerBound) {
+  // What the second b does is charged to the first: to a, into which it is folded.
+  const auto merged =
+      transform::merge(profile_of("a b = 1\na b c = 2\na b c d = 4\na b c d ~> a b : 9\n"));
+  const auto folded = transform::filter(merged, {.fold = {"b"}});
+  ASSERT_TRUE(folded.ok());
+  EXPECT_FALSE(row(folded->profile, "a").dominated_is_bound);
+  EXPECT_TRUE(row(folded->profile, "c").dominated_is_bound);
+  EXPECT_TRUE(row(folded->profile, "d").dominated_is_bound);
+  // Also in a part of it.
+  const auto part = transform::filter(folded->profile, {.select = {"c"}});
+  ASSERT_TRUE(part.ok());
+  EXPECT_TRUE(row(part->profile, "c").dominated_is_bound);
 }
 
 TEST(FunctionTable, RecursionIntoItselfIsExact) {

@@ -54,6 +54,14 @@ TEST(Filter, FoldedRecursionIsRecursionOfTheCaller) {
             "[root]\n.a cpu=1 calls=5\n..c calls=2\na ~> a : 5\n");
 }
 
+TEST(Filter, RecursionThroughAFoldedFunctionStays) {
+  // x calls b, which calls x.
+  EXPECT_EQ(filtered("t b = 1\nt b x y = 2\nt b x -> 7\nt b x y ~> t b : 6\n", {.fold = {"b"}}),
+            "[root]\n.t cpu=1\n..x calls=7\n...y cpu=2\nt x y ~> t x : 0\n");
+  EXPECT_EQ(filtered("t b x = 2\nt b x -> 7\nt b x ~> t b : 6\n", {.fold = {"b"}}),
+            "[root]\n.t\n..x cpu=2 calls=7\nt x ~> t x : 0\n");
+}
+
 TEST(Filter, TailCallOutOfAFoldedFunctionIsACallOfItsCaller) {
   EXPECT_EQ(filtered("a x = 1\na y = 2\na x => a y : 3\n", {.fold = {"x"}}),
             "[root]\n.a cpu=1\n..y cpu=2 calls=3\n");
