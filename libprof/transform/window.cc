@@ -133,6 +133,14 @@ Profile since_reset(const Profile& source) {
   return window(source, {.from = find_snapshot(source, SnapshotReason::kReset), .to = {}});
 }
 
+Window from_reset(const Profile& profile, Window which) {
+  if (which.from || !which.to) return which;
+  for (std::size_t s = *which.to + 1; s-- > 0 && !which.from;) {
+    if (profile.snapshots()[s].reason == SnapshotReason::kReset) which.from = s;
+  }
+  return which;
+}
+
 std::optional<std::size_t> find_snapshot(const Profile& profile, std::string_view name) {
   return newest(profile, [&](const Snapshot& s) { return profile.text(s.name) == name; });
 }

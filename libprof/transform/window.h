@@ -33,6 +33,10 @@ profile::Profile window(const profile::Profile& source, const Window& which);
 // itself if it never did.
 profile::Profile since_reset(const profile::Profile& source);
 
+// The same window; if it has no start of its own, from where counting restarted last before its
+// end.
+Window from_reset(const profile::Profile& profile, Window which);
+
 // The newest snapshot of that name; none: there is none.
 std::optional<std::size_t> find_snapshot(const profile::Profile& profile, std::string_view name);
 // The newest snapshot taken at most `ns` after the start; none: the first one is later.

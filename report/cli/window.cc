@@ -55,7 +55,7 @@ Result<Profile> cut_window(Profile profile, const Options& options) {
   }
   const auto window = transform::find_window(profile, options.window);
   if (!window) return window.error();
-  return transform::window(profile, *window);
+  return transform::window(profile, transform::from_reset(profile, *window));
 }
 
 std::string doubt_about_window(const Profile& cut, const profile::Metric& metric,

@@ -64,6 +64,20 @@ std::uint64_t value(const profile::Profile& profile, std::string_view metric,
   return 0;
 }
 
+TEST(Window, BeginsAtTheLastReset) {
+  FileBuilder file = phases();
+  file.snapshot("reset", 31 * kSecond, format::SnapshotReason::kReset);
+  file.charge("work", {.cpu_ns = 3});
+  file.snapshot("after", 32 * kSecond);
+  const profile::Profile whole = read(file);
+  const auto cpu = [&](const Window& which) {
+    return value(window(whole, from_reset(whole, which)), "cpu", "work");
+  };
+  EXPECT_EQ(cpu({.from = {}, .to = 3}), 3u);
+  EXPECT_EQ(cpu({.from = 0, .to = 3}), 28u);
+  EXPECT_EQ(cpu({.from = {}, .to = 1}), 20u);  // before the reset
+}
+
 TEST(Window, ThreadsHaveTheFiguresOfTheWindow) {
   const profile::Profile whole = read(phases());
   const auto cpu = [&](const Window& which) { return window(whole, which).threads()[0].cpu_ns; };
