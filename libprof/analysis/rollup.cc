@@ -14,11 +14,17 @@ std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t>& cost = costs.inclusive();
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
-  const auto part_at = [&](NodeId node) { return part_of[nodes.function[node.index()].index()]; };
+  std::vector<std::uint32_t> part_of_node(nodes.count());
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    std::uint32_t& part = part_of_node[n] = part_of[nodes.function[n].index()];
+    if (part != kPartOfCaller) continue;
+    part = nodes.parent[n] ? part_of_node[nodes.parent[n].index()] : kNoPart;
+  }
+  const auto part_at = [&](NodeId node) { return part_of_node[node.index()]; };
 
   std::uint32_t parts = 0;
   for (const std::uint32_t part : part_of) {
-    if (part != kNoPart) parts = std::max(parts, part + 1);
+    if (part != kNoPart && part != kPartOfCaller) parts = std::max(parts, part + 1);
   }
   std::vector<RollupRow> rows(parts);
   std::vector<std::uint32_t> until(parts, 0);
@@ -30,7 +36,8 @@ std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_
     row.part = part;
     costs.add(row.self, costs.own(NodeId(n)));
     std::uint8_t& is_counted = counted[nodes.function[n].index()];
-    if (is_counted == 0) ++row.functions;
+    const bool is_function = part_of[nodes.function[n].index()] != kPartOfCaller;
+    if (is_function && is_counted == 0) ++row.functions;
     is_counted = 1;
     // Preorder: the cost inside the subtree of an outer node of this part is already counted.
     if (n < until[part]) continue;

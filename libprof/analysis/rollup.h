@@ -25,8 +25,9 @@ struct RollupRow {
 };
 
 // A row for each part in the tree, in no order. `part_of`, by FunctionId, may be kNoPart: such
-// functions belong to no part, and their cost is included in the dominated cost of others.
-inline constexpr std::uint32_t kNoPart = 0xffffffffu;
+// functions belong to no part, and their cost is included in the dominated cost of others. What is
+// no function itself (a wait that someone ended) may be kPartOfCaller: of the part above it.
+inline constexpr std::uint32_t kNoPart = 0xffffffffu, kPartOfCaller = 0xfffffffeu;
 std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_t>& part_of);
 
 }  // namespace fbleprof::analysis

@@ -9,6 +9,8 @@
 #include "names/parts.h"
 #include "report/views/phrases.h"
 #include "report/views/view.h"
+#include "transform/holders.h"
+#include "transform/idle.h"
 #include "transform/same_module.h"
 
 namespace fbleprof::report {
@@ -39,6 +41,17 @@ std::vector<std::string> module_names(const Profile& profile) {
   std::vector<std::string> of_module;
   for (const std::string& identity : identities) of_module.push_back(names[identity]);
   return of_module;
+}
+
+// Stands for what waited, not for a function: who ended the wait, or that it was idle.
+bool is_of_wait(const Profile& profile, FunctionId function) {
+  const Functions& functions = profile.functions();
+  const std::size_t f = function.index();
+  if ((functions.flags[f] & format::kFunctionStandIn) != 0) return true;
+  const std::string_view name = profile.text(functions.name[f]);
+  return functions.kind[f] == FunctionKind::kBlock &&
+         (name == transform::kIdle || !transform::holder_in(name).empty() ||
+          !transform::waker_in(name).empty());
 }
 
 std::string name_of(const Profile& profile, FunctionId function, std::string_view what,
@@ -90,6 +103,10 @@ Parts of_functions(const Request& request, std::string_view what) {
     std::uint32_t& part = part_of[function.index()];
     const FunctionKind kind = request.profile().functions().kind[function.index()];
     if (part != analysis::kNoPart || kind == FunctionKind::kRoot) continue;
+    if (is_of_wait(request.profile(), function)) {
+      part = analysis::kPartOfCaller;
+      continue;
+    }
     std::string name = name_of(request.profile(), function, what, modules);
     const auto [at, added] =
         index.try_emplace(name, static_cast<std::uint32_t>(parts.names.size()));

@@ -78,6 +78,7 @@ check "its name" "$("$REPORT" --metrics --format csv "$profile" | awk -F, '$5 ==
 check "it is the sum" "$(total time)" = $(($(total cpu) + $(total wait)))
 check "all workers wait to the end" "$(waited pthread_cond_wait)" -gt 500
 check "for work" "$(waited '[idle]')" -gt 500
+check "by module it is where the waiting call is" "$("$REPORT" --by module --metric wait --format csv "$profile" | grep -c 'no module')" = 0
 check "which may be left out" "$("$REPORT" --busy --metric wait "$profile" | grep -c cond_wait)" = 0
 check "others stay" "$("$REPORT" --busy --metric wait "$profile" | grep -c usleep)" = 1
 check "the view" "$("$REPORT" --waits --format csv "$profile" | grep -c cond_wait)" = 1
@@ -252,6 +253,7 @@ check "the long one" "$(waited hold_long "$profile" held)" -ge 100
 check "the short one" "$(waited hold_short "$profile" held)" -ge 25
 check "not who waited" "$(waited contend "$profile" held)" = 0
 check "below who waited, it has the holder's name" "$(waited '[held by hold_long]')" -ge 100
+check "but is no part of its own" "$("$REPORT" --by module --metric wait --format csv "$profile" | grep -c 'no module')" = 0
 check "the pair in the view" "$("$REPORT" --waits --format json "$profile" |
   python3 -c 'import json, sys
 print(sum(row["waits"] for row in json.load(sys.stdin)["contention"]

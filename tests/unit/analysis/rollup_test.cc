@@ -22,6 +22,21 @@ std::vector<RollupRow> rows_of(const profile::Profile& profile) {
   return rollup({profile, *profile.find_metric("cpu")}, part_of);
 }
 
+TEST(Rollup, WaitsBelongToThePartThatWaits) {
+  const auto profile = profile_of("a wait = 1\nc wait = 2\nc wait who = 4\nx wait = 8\n");
+  std::vector<std::uint32_t> part_of(profile.functions().count(), kNoPart);
+  part_of[function_called(profile, "a").index()] = 0;
+  part_of[function_called(profile, "c").index()] = 1;
+  part_of[function_called(profile, "wait").index()] = kPartOfCaller;
+  part_of[function_called(profile, "who").index()] = kPartOfCaller;
+  const auto rows = rollup({profile, *profile.find_metric("cpu")}, part_of);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].self, 1u);
+  EXPECT_EQ(rows[1].self, 6u);
+  EXPECT_EQ(rows[1].dominated, 6u);
+  EXPECT_EQ(rows[1].functions, 1u);
+}
+
 TEST(Rollup, APathCountsOnceForEachPart) {
   const auto rows = rows_of(profile_of("a = 1\na b = 2\na c = 4\na c b = 8\nx = 16\n"));
   ASSERT_EQ(rows.size(), 2u);
