@@ -243,7 +243,11 @@ class Comparison {
   }
 
   Change mean_calls(std::uint64_t base, std::uint64_t now) const {
-    return {scaled(base, 1, result_.noise.base_runs), scaled(now, 1, result_.noise.now_runs)};
+    const auto runs = [](std::size_t of_calls, std::size_t all) {
+      return of_calls != 0 ? of_calls : all;
+    };
+    return {scaled(base, 1, runs(metrics_.base_call_runs, result_.noise.base_runs)),
+            scaled(now, 1, runs(metrics_.call_runs, result_.noise.now_runs))};
   }
 
   // Returns the same by function. A function's mean is that of all its calls: the means of its

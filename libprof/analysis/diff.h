@@ -61,6 +61,8 @@ struct DiffMetrics {
   std::uint64_t whole_now = 0, whole_base = 0;
   // The metrics of each side's runs: then figures are of_runs(). Empty: one run.
   std::vector<const profile::Metric*> base_runs, runs;
+  // How many runs of each side counted calls. 0: as many as there are runs.
+  std::size_t base_call_runs = 0, call_runs = 0;
   // Null: the metric is not sampled, or the number of samples is unknown.
   const profile::Metric* samples = nullptr;
   const profile::Metric* base_samples = nullptr;

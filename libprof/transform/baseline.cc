@@ -38,6 +38,14 @@ std::string run_name(std::size_t number, std::string_view metric) {
   return "run " + std::to_string(number) + ":" + std::string(metric);
 }
 
+bool is_of_run(std::string_view name, std::string_view metric) {
+  const std::size_t end = name.find(':');
+  if (end == std::string_view::npos || name.substr(end + 1) != metric) return false;
+  constexpr std::string_view kRun = "run ";
+  const std::string_view number = name.substr(0, end).substr(std::min(kRun.size(), end));
+  return name.starts_with(kRun) && number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 Profile as_run(const Profile& profile, std::span<const std::string> metrics, std::size_t number) {
   Parts parts = profile.parts();
   for (const std::string& name : metrics) {

@@ -26,6 +26,8 @@ profile::Profile as_unchanged(const profile::Profile& profile);
 // runs: the values of run `number`. `metrics`: their names; those that it does not have are
 // nothing.
 std::string run_name(std::size_t number, std::string_view metric);
+// Whether `name` is run_name() of any run.
+bool is_of_run(std::string_view name, std::string_view metric);
 profile::Profile as_run(const profile::Profile& profile, std::span<const std::string> metrics,
                         std::size_t number);
 

@@ -259,9 +259,15 @@ Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
     auto run = read_all({file}, options, needs, progress, found);
     if (!run) return run.error();
     if (runs.empty()) metrics = compared_metrics(*run, options);
+    // The mean of calls is that of the runs that counted them.
+    std::vector<std::string> of_run = metrics;
+    const profile::Metric* calls = run->find_metric(profile::Role::kCalls);
+    if (calls != nullptr && std::count(metrics.begin(), metrics.end(), calls->name) == 0) {
+      of_run.push_back(calls->name);
+    }
     found.runs.push_back(processes);
     processes += run->processes().size();
-    runs.push_back(transform::as_run(*run, metrics, runs.size() + 1));
+    runs.push_back(transform::as_run(*run, of_run, runs.size() + 1));
   }
   return transform::join(runs);
 }

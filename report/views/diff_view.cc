@@ -42,15 +42,19 @@ analysis::DiffMetrics diff_metrics(const Profile& profile, const Metric& metric,
                                 .normalize = normalize,
                                 .samples = profile.find_metric(Role::kSamples),
                                 .base_samples = profile.find_baseline(Role::kSamples)};
-  const auto add = [&](std::vector<const Metric*>& to, std::string (*name)(std::string_view)) {
-    for (std::size_t i = 1;; ++i) {
-      const Metric* run = profile.find_metric(name(transform::run_name(i, metric.name)));
-      if (run == nullptr) return;
-      to.push_back(run);
+  // Not each run has every metric.
+  const std::string base_prefix = transform::baseline_name("");
+  for (const Metric& run : profile.metrics()) {
+    std::string_view name = run.name;
+    const bool is_base = name.starts_with(base_prefix);
+    if (is_base) name.remove_prefix(base_prefix.size());
+    if (transform::is_of_run(name, metric.name)) {
+      (is_base ? metrics.base_runs : metrics.runs).push_back(&run);
     }
-  };
-  add(metrics.runs, [](std::string_view run) { return std::string(run); });
-  add(metrics.base_runs, transform::baseline_name);
+    if (both_count && transform::is_of_run(name, calls->name)) {
+      ++(is_base ? metrics.base_call_runs : metrics.call_runs);
+    }
+  }
   return metrics;
 }
 

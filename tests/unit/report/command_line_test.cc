@@ -349,6 +349,8 @@ TEST_F(CommandLine, ComparisonsNeedTheSameMetricInBothProfiles) {
       {{"--diff", "$shallow", "$one"}, "one side was recorded with --depth 2"},
       {{"--diff", "$one,$two", "$one,$two"}, "means of 2 and 2 runs"},
       {{"--diff", "$one,$nosuch", "$one"}, "cannot open"},
+      // The second run has no such metric.
+      {{"--diff", "$faults,$one,$faults", "--metric", "faults", "$faults"}, "means of 2 and 1 run"},
       {{"--diff", "$one", "--fail-if", "+5% calls", "$more"}, "failed: +5% calls: calls 12 -> 18"},
       {{"--diff", "$one", "--fail-if", "-5% calls", "$more"}, "chance alone makes"},
       {{"--diff", "$one", "--fail-if", "+5% cpu", "$two"}, "chance alone makes"},
