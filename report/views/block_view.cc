@@ -87,8 +87,8 @@ Table side(const std::vector<PairRow>& rows, bool going_in, const FunctionRow& o
 
 // What is the same for all functions: a pattern may name all of a program's.
 struct Whole {
-  explicit Whole(const profile::Profile& profile)
-      : sampled(analysis::sampled_contexts(profile)), calls(profile) {}
+  explicit Whole(const Request& request)
+      : sampled(analysis::sampled_contexts(request.profile())), calls(request) {}
   std::vector<std::uint8_t> sampled;  // by context
   CallCells calls;                    // without marks
 };
@@ -138,10 +138,9 @@ std::string text_of(const Request& request, const Names& marked, const Shown& on
       percent(totals.self, kept), totals.dominated_is_bound ? "≥" : "",
       request.amount(totals.dominated), percent(totals.dominated, kept),
       totals.is_sampled ? "not counted" : (counts_some ? "≥" : "") + count(totals.calls));
-  if (totals.calls != 0 && !counts_some) {
-    out += fmt::format("   per call {}",
-                       request.amount(rounded_quotient(totals.dominated, totals.calls)));
-  }
+  const std::uint64_t average =
+      shown_average(request, totals.dominated, totals.calls, totals.function);
+  if (average != 0) out += fmt::format("   per call {}", request.amount(average));
   out += "\n\n";
   for (std::size_t t = 0; t < one.section.tables.size(); ++t) {
     out += (t == 0 ? "" : "\n") +
@@ -202,7 +201,7 @@ Result<Document> block_view(const Request& request) {
   const auto pairs = analysis::pair_table(request.costs, *matches);
   const auto contexts = analysis::outermost_contexts(request.costs, *matches);
   const analysis::AllInAndOut in_and_out(functions, pairs, request.profile().functions().count());
-  const Whole whole(request.profile());
+  const Whole whole(request);
   std::vector<std::uint8_t> seen(request.profile().functions().count());
   auto all = std::make_shared<std::vector<Shown>>();
   std::vector<FunctionId> named;  // in preorder

@@ -35,7 +35,7 @@ std::vector<CallSiteRow> first_rows(const Request& request, const std::vector<Ca
   const std::string& by = request.look.sort;
   const auto name = [&](FunctionId f) { return display_name(request.profile(), f); };
   const auto average = [&](const CallSiteRow& row) {
-    return shown_average(request.profile(), row.cost, row.calls, row.callee);
+    return shown_average(request, row.cost, row.calls, row.callee);
   };
   return top_rows(rows, shown, [&](const CallSiteRow& a, const CallSiteRow& b) {
     if (by == "caller" || by == "name") return name(a.caller) < name(b.caller);
@@ -74,7 +74,7 @@ Result<Document> call_sites(const Request& request) {
   table.notes.push_back(kept_line(request));
   const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
   std::vector<FunctionId> named;
-  CallCells calls(profile);
+  CallCells calls(request);
   bool any_bound = false, any_first = false, any_unknown = false;
   for (const CallSiteRow& row : first_rows(request, rows, shown)) {
     any_bound |= row.cost_is_bound;

@@ -96,7 +96,7 @@ void put_clique(const Request& request, const Look& look, const Clique& clique, 
   const bool is_some = counts_some_calls(request.profile(), clique);
   const std::string_view bound = is_some ? "≥" : "";
   if (clique.entries != 0) facts += fmt::format("   entered {}{}", bound, count(clique.entries));
-  if (clique.entries != 0 && !is_some) {
+  if (clique.entries != 0 && !is_some && request.costs.is_sum()) {
     facts += fmt::format(", {} each", value(rounded_quotient(clique.cost, clique.entries)));
   }
   line(Ink::kPlain, facts);
@@ -232,7 +232,7 @@ Document cliques_by_context(const Request& request) {
   if (for_people) document.names = document.names.marked(std::move(named));
   const std::size_t width =
       request.look.width == 0 ? 0 : std::max<std::size_t>(request.look.width, 60) - 40;
-  CallCells calls(request.profile());
+  CallCells calls(request);
   for (const CliqueCall& call : contexts.calls) {
     const std::vector<const Clique*> chain = chain_of(call.chain);
     std::string raw;

@@ -45,7 +45,7 @@ Result<Document> edges(const Request& request) {
   const std::size_t shown = rows_to_show(request.look, all.size(), table.notes);
   std::vector<FunctionId> named;
   bool any_bound = false;
-  CallCells calls(request.profile());
+  CallCells calls(request);
   for (const PairRow& row : first_rows(request, all, shown)) {
     any_bound |= row.cost_is_bound;
     named.push_back(row.caller);

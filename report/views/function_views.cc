@@ -40,8 +40,7 @@ std::vector<FunctionRow> first_rows(const Request& request, const std::string& s
   const auto key = [&](const FunctionRow& row) -> std::uint64_t {
     if (sort == "calls") return row.calls;
     if (sort == "self") return row.self;
-    if (sort == "per-call")
-      return shown_average(request.profile(), row.dominated, row.calls, row.function);
+    if (sort == "per-call") return shown_average(request, row.dominated, row.calls, row.function);
     return row.dominated;
   };
   if (sort == "name") {
@@ -73,7 +72,7 @@ Result<Document> function_view(const Request& request, const char* name) {
       rows_to_show(request.look, request.costs.tables().functions().size(), table.notes);
   std::vector<FunctionId> named;
   bool any_bound = false;
-  CallCells calls(request.profile());
+  CallCells calls(request);
   for (const FunctionRow& row : first_rows(request, sort.empty() ? name : sort, shown)) {
     const std::size_t f = row.function.index();
     const Functions& functions = request.profile().functions();

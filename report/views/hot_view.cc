@@ -66,7 +66,7 @@ Result<Document> hot(const Request& request) {
                    {"sampled", "", Kind::kFlag}};
   bool any_bound = false;
   const auto sampled = analysis::sampled_contexts(request.profile());
-  CallCells calls(request.profile());
+  CallCells calls(request);
   const auto add = [&](const char* part, std::uint32_t n, const std::string& before) {
     const NodeId node(n);
     const bool is_bound = costs.is_bound()[n] != 0;

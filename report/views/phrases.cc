@@ -91,13 +91,16 @@ std::set<std::string> counted_languages(const profile::Profile& profile) {
   return languages;
 }
 
-std::uint64_t shown_average(const profile::Profile& profile, std::uint64_t cost,
-                            std::uint64_t calls, profile::FunctionId callee) {
-  return calls == 0 || counts_some_calls(profile, callee) ? 0 : rounded_quotient(cost, calls);
+std::uint64_t shown_average(const Request& request, std::uint64_t cost, std::uint64_t calls,
+                            profile::FunctionId callee) {
+  if (calls == 0 || !request.costs.is_sum()) return 0;
+  return counts_some_calls(request.profile(), callee) ? 0 : rounded_quotient(cost, calls);
 }
 
-CallCells::CallCells(const profile::Profile& profile)
-    : profile_(&profile), any_counted_(analysis::has_counted_calls(profile)) {}
+CallCells::CallCells(const Request& request)
+    : profile_(&request.profile()),
+      has_averages_(request.costs.is_sum()),
+      any_counted_(analysis::has_counted_calls(request.profile())) {}
 
 Cell CallCells::operator()(std::uint64_t calls, bool is_sampled, profile::FunctionId callee) {
   const bool is_some = calls != 0 && counts_some_calls(*profile_, callee);
@@ -110,7 +113,8 @@ Cell CallCells::operator()(std::uint64_t calls, bool is_sampled, profile::Functi
 
 Cell CallCells::average(std::uint64_t cost, std::uint64_t calls, bool is_bound,
                         profile::FunctionId callee) const {
-  return average_cell(cost, counts_some_calls(*profile_, callee) ? 0 : calls, is_bound);
+  const bool has_average = has_averages_ && !counts_some_calls(*profile_, callee);
+  return average_cell(cost, has_average ? calls : 0, is_bound);
 }
 
 void CallCells::add_notes(std::vector<std::string>& notes) const {

@@ -32,9 +32,10 @@ bool counts_some_calls(const profile::Profile& profile, profile::FunctionId func
 // from scripts are counted.
 std::set<std::string> counted_languages(const profile::Profile& profile);
 
-// The cost per call that is shown; 0: none, because not all calls were counted.
-std::uint64_t shown_average(const profile::Profile& profile, std::uint64_t cost,
-                            std::uint64_t calls, profile::FunctionId callee);
+// The cost per call that is shown; 0: none, because not all calls were counted, or because the
+// metric is a maximum, which is no sum of what each call cost.
+std::uint64_t shown_average(const Request& request, std::uint64_t cost, std::uint64_t calls,
+                            profile::FunctionId callee);
 
 // What the recorder remarked on --exact, each once: files of code that it left alone, and why.
 std::vector<std::string> remarks_on_exact(const profile::Profile& profile);
@@ -52,9 +53,9 @@ inline constexpr char kUnmatchedLeaves[] =
 // calls, and "≥" if some calls were not counted; programs see the first flag in a separate column.
 class CallCells {
  public:
-  explicit CallCells(const profile::Profile& profile);
+  explicit CallCells(const Request& request);
   Cell operator()(std::uint64_t calls, bool is_sampled, profile::FunctionId callee);
-  // The cost of a call; empty if the number of calls is not known.
+  // The cost of a call; empty if the number of calls is not known, or if the metric is a maximum.
   Cell average(std::uint64_t cost, std::uint64_t calls, bool is_bound,
                profile::FunctionId callee) const;
   // Adds what the marks in the cells mean, if there are any.
@@ -62,7 +63,7 @@ class CallCells {
 
  private:
   const profile::Profile* profile_;
-  bool any_counted_, any_sampled_ = false, any_some_ = false;
+  bool has_averages_, any_counted_, any_sampled_ = false, any_some_ = false;
 };
 
 // Names the metrics that have values, as remedy.

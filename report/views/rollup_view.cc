@@ -165,14 +165,16 @@ Result<Document> rollup_view(const Request& request) {
   const bool functions = is_of_functions(what);
   Parts parts = functions ? of_functions(request, what) : of_trees(request);
   const std::string& sort = request.look.sort;
-  // The cost of a part per entry.
-  const auto entries = [&](const RollupRow& row) { return functions ? row.entries : row.calls; };
   const auto is_some = [&](const RollupRow& row) {
     return row.part < parts.counts_some.size() && parts.counts_some[row.part] != 0;
   };
-  // The average that its row shows; 0: none.
+  // The calls that its row's average is of; 0: it has none.
+  const auto entries = [&](const RollupRow& row) -> std::uint64_t {
+    if (is_some(row) || !request.costs.is_sum()) return 0;
+    return functions ? row.entries : row.calls;
+  };
   const auto average = [&](const RollupRow& row) {
-    return is_some(row) || entries(row) == 0 ? 0 : rounded_quotient(row.dominated, entries(row));
+    return entries(row) == 0 ? 0 : rounded_quotient(row.dominated, entries(row));
   };
   std::stable_sort(parts.rows.begin(), parts.rows.end(),
                    [&](const RollupRow& a, const RollupRow& b) {
@@ -215,8 +217,8 @@ Result<Document> rollup_view(const Request& request) {
                number_cell(row.dominated, is_bound), number_cell(row.dominated, is_bound),
                number_cell(row.calls, is_some(row) && row.calls != 0),
                number_cell(row.entries, is_some(row) && row.entries != 0),
-               average_cell(row.dominated, is_some(row) ? 0 : entries(row), is_bound),
-               number_cell(row.functions), flag_cell(is_bound)});
+               average_cell(row.dominated, entries(row), is_bound), number_cell(row.functions),
+               flag_cell(is_bound)});
   }
   if (functions && any_bound) table.notes.push_back(kBoundNote);
   if (any_some) table.notes.push_back(kSomeCallsNote);

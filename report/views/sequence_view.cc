@@ -148,7 +148,7 @@ Result<Document> sequence_view(const Request& request) {
   Document document = request.document("path");
   Table steps = rows_table("up to each step"), in = rows_table("going in"),
         out = rows_table("going out"), paths = rows_table("hottest full paths");
-  CallCells calls(request.profile());
+  CallCells calls(request);
   bool any_bound = false, any_about = false, any_tail = false;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const analysis::SequenceStep& step = found.steps[i];

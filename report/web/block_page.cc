@@ -65,7 +65,8 @@ std::string totals_html(const Page& page, const analysis::FunctionRow& row) {
   if (row.calls != 0) {
     out += fact("calls", page.calls(row.calls, row.is_sampled, row.function));
   }
-  if (row.calls != 0 && !report::counts_some_calls(page.data.profile(), row.function)) {
+  if (row.calls != 0 && page.data.costs().is_sum() &&
+      !report::counts_some_calls(page.data.profile(), row.function)) {
     out += fact("per call", page.amount(rounded_quotient(row.dominated, row.calls)));
   }
   return out + "</dl>";

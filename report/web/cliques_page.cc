@@ -37,7 +37,7 @@ std::string clique_card(const Page& page, const Clique& clique, const FunctionNa
   const bool is_some = report::counts_some_calls(profile, clique);
   const std::string_view bound = is_some ? "≥" : "";
   if (clique.entries != 0) out += fmt::format("; entered {}{} times", bound, count(clique.entries));
-  if (clique.entries != 0 && !is_some) {
+  if (clique.entries != 0 && !is_some && page.data.costs().is_sum()) {
     out += fmt::format(", {} each", page.amount(rounded_quotient(clique.cost, clique.entries)));
   }
   if (clique.inside_calls != 0) {

@@ -312,6 +312,19 @@ TEST_F(CommandLine, ComparedProcessesAreCounterparts) {
   EXPECT_FALSE(test::holds(both, "(99)"));
 }
 
+TEST_F(CommandLine, AMaximumHasNoCostPerCall) {
+  FileBuilder file = simple();
+  file.metric("longest", "ns", format::Role::kLongestWait, format::MetricPlace::kValues,
+              test::kFirstFreeWord, format::Aggregation::kMax);
+  file.value("main work", test::kFirstFreeWord) = 60;
+  file.write(path("longest"));
+  expect({{{"--block", "work", "$longest"}, "per call 250 ns"},
+          {{"--block", "work", "--metric", "longest", "$longest"}, "60 ns"}});
+  for (const char* view : {"--block=work", "--self", "--edges", "--by=module", "--cliques"}) {
+    EXPECT_FALSE(test::holds(text({view, "--metric", "longest", "$longest"}), " 5 ns")) << view;
+  }
+}
+
 TEST_F(CommandLine, ComparisonsNeedTheSameMetricInBothProfiles) {
   FileBuilder ticks;
   ticks.header().clock = format::Clock::kTicks;
