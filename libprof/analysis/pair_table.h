@@ -26,6 +26,8 @@ struct PairRow {
   std::uint64_t cost = 0;
   bool cost_is_bound = false;  // at least
   bool is_sampled = false;     // only samples saw it: the number of calls is unknown
+  // Of callers of a sequence (sequences.h): some of the calls may be of other callers.
+  bool calls_are_about = false;
 };
 
 // A row for each pair in the tree, tail calls in rows of their own, in no order. Calls without

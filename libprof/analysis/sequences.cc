@@ -33,6 +33,12 @@ class Rows {
     until = end;
     return true;
   }
+  void mark_as_about(FunctionId other) {
+    for (const std::uint64_t is_tail : {0, 1}) {
+      const auto it = index_.find(std::uint64_t{other.index()} << 1 | is_tail);
+      if (it != index_.end()) rows[it->second].calls_are_about = true;
+    }
+  }
   std::vector<PairRow> take() {
     for (PairRow& row : rows) row.is_sampled &= row.calls == 0;
     std::stable_sort(rows.begin(), rows.end(), [](const PairRow& a, const PairRow& b) {
@@ -164,6 +170,34 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
       row.by_tail_call |= (edges.flags[e] & format::kEdgeByTailCall) != 0;
     }
   }
+
+  // By node: bit i = number i of a sequence that is complete.
+  std::vector<std::uint64_t> is_part(nodes.count());
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if ((((ends[edges.from[e].index()] << 1) | 1) & hits(edges.to[e]) & last) == 0) continue;
+    NodeId node = edges.from[e];
+    for (std::size_t i = length - 1; i-- > 0; node = nodes.parent[node.index()]) {
+      is_part[node.index()] |= std::uint64_t{1} << i;
+    }
+  }
+  // A back edge into a part brings calls of another origin than the part's own path.
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    const NodeId from = edges.from[e], to = edges.to[e];
+    if (edges.kind[e] != EdgeKind::kBack || is_part[to.index()] == 0) continue;
+    const std::uint64_t completes = ((ends[from.index()] << 1) | 1) & hits(to);
+    for (std::size_t i = 0; i + 1 < length; ++i) {
+      if ((is_part[to.index()] >> i & 1) == 0) continue;
+      const FunctionId by_tree = origin(to, i);
+      FunctionId by_back;
+      if ((completes >> i & 1) != 0) {
+        by_back = i == 0 ? nodes.function[from.index()] : origin(from, i - 1);
+      }
+      if (by_tree == by_back) continue;
+      in.mark_as_about(by_tree);
+      if (by_back) in.mark_as_about(by_back);
+    }
+  }
+
   for (SequenceStep& step : result.steps) step.is_sampled &= step.calls == 0;
   result.in = in.take();
   result.out = out.take();

@@ -6,7 +6,8 @@
 // Limits: a back edge that leads from inside the sequence to a context that looks different hides
 // the rest of the sequence (costs are then lower bounds). A context in the middle of a sequence
 // that back edges enter mixes calls of different origin, so calls of sequences of four and more are
-// approximate. Calls of two and three functions are exact, thanks to the pair rule. Tail calls have
+// approximate. Calls of two and three functions are exact, thanks to the pair rule. So are those by
+// their callers, unless a back edge enters the sequence before its last function. Tail calls have
 // no cost of their own and end a sequence: they are counted apart.
 #pragma once
 

@@ -119,7 +119,7 @@ void add_side(const std::vector<PairRow>& rows, bool going_in, CallCells& calls,
     add(going_in ? "in" : "out",
         {name_cell(going_in ? row.caller : row.callee, row.by_tail_call ? kThroughTailCall : ""),
          row.is_tail ? "⇒" : "→", row.calls, row.cost, row.is_tail ? "tail" : "call",
-         row.cost_is_bound, false, row.is_sampled, row.callee},
+         row.cost_is_bound, row.calls_are_about, row.is_sampled, row.callee},
         calls, table);
   }
 }
@@ -169,6 +169,7 @@ Result<Document> sequence_view(const Request& request) {
   std::vector<FunctionId> named;
   for (const PairRow& row : found.in) {
     any_bound |= row.cost_is_bound;
+    any_about |= row.calls_are_about;
     named.push_back(row.caller);
   }
   for (const PairRow& row : found.out) {
@@ -229,7 +230,7 @@ const Register kPath({
         "are lower bounds; calls marked\n"
         "\\(lq\\[u2248]\\(rq\n"
         "may include some that came another way, through folded recursion (in sequences of four\n"
-        "or more).",
+        "or more, and by the callers of shorter ones).",
     .topic = View::Topic::kCalls,
     .limits = "top",
     .show = sequence_view,

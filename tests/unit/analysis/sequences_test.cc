@@ -104,6 +104,23 @@ TEST(Sequence, CallsThroughMixedContextsAreApproximate) {
   EXPECT_FALSE(of(profile, "b c d").steps[2].calls_are_about);
 }
 
+TEST(Sequence, CallersOfMixedContextsAreApproximate) {
+  // b calls f, which calls e, which calls f again: e's calls of g are of both.
+  const auto profile = profile_of(
+      "b f e = 1\nb f e -> 20\nb f e g -> 50\nb f e f = 1\nb f e f -> 30\nb f e f ~> b f e : 30\n");
+  const auto callers = [&](const std::string& names) {
+    std::string text;
+    for (const PairRow& row : of(profile, names).in) {
+      text += display_name(profile, row.caller) + (row.calls_are_about ? " about " : " ") +
+              std::to_string(row.calls) + "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(callers("f e g"), "b about 50\n");
+  EXPECT_EQ(callers("f e"), "b 20\ne 30\n");
+  EXPECT_EQ(callers("e g"), "f 50\n");
+}
+
 TEST(Sequence, UncountedStepsAreMarked) {
   profile::ProfileBuilder builder;
   builder.add_metric("cpu", "ns");
