@@ -378,7 +378,9 @@ std::string read_look(const po::variables_map& given, Look& look) {
   look.width = given.count("width") != 0 ? given["width"].as<std::size_t>() : terminal_width();
   if (look.width != 0 && look.width < 40) look.width = 40;
   if (given.count("depth") != 0) look.depth = given["depth"].as<std::size_t>();
-  if (given.count("min") != 0) look.min_percent = given["min"].as<double>();
+  if (given.count("min") != 0) {
+    look.min_percent = look.min_for_programs = given["min"].as<double>();
+  }
   look.fits_screen = given.count("min") == 0 && given.count("depth") == 0;
   if (!(look.min_percent >= 0 && look.min_percent <= 100)) return "--min is a share: 0 to 100";
   if (given.count("top") != 0) {

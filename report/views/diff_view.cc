@@ -159,6 +159,40 @@ std::string total_line(const Request& request, const Diff& diff) {
 
 // --- the tree
 
+// By node: the largest change of a node in its subtree. A branch whose changes cancel out is still
+// worth showing.
+std::vector<std::uint64_t> largest_changes(const Nodes& nodes, const Diff& diff) {
+  std::vector<std::uint64_t> most(nodes.count());
+  for (std::size_t n = nodes.count(); n-- > 0;) {
+    for (const Change* change : {&diff.self[n], &diff.inclusive[n]}) {
+      if (change->did_change()) most[n] = std::max(most[n], change->size());
+    }
+    if (!nodes.parent[n]) continue;
+    std::uint64_t& above = most[nodes.parent[n].index()];
+    above = std::max(above, most[n]);
+  }
+  return most;
+}
+
+// The contexts for programs, in preorder: all, unless the user said otherwise by --depth or --min.
+std::vector<std::uint32_t> shown_contexts(const Nodes& nodes, const Diff& diff, const Look& look) {
+  const std::uint64_t larger = std::max(diff.total.base, diff.total.now);
+  const double least = look.all ? 0 : look.min_for_programs / 100 * static_cast<double>(larger);
+  const std::size_t deepest = look.all || look.depth == 0 ? nodes.count() : look.depth;
+  std::vector<std::uint64_t> most;
+  if (least != 0) most = largest_changes(nodes, diff);
+  std::vector<std::uint32_t> shown;
+  for (std::uint32_t n = 0; n < nodes.count();) {
+    const bool is_large = most.empty() || static_cast<double>(most[n]) >= least;
+    if (n == 0 || (is_large && nodes.depth[n] <= deepest)) {
+      shown.push_back(n++);
+    } else {
+      n = nodes.subtree_end[n];
+    }
+  }
+  return shown;
+}
+
 class DiffTree {
  public:
   DiffTree(const Request& request, const Look& look, const Diff& diff)
@@ -170,18 +204,11 @@ class DiffTree {
     const Change& total = diff.total;
     const std::uint64_t larger = std::max(total.base, total.now);
     least_ = look.all ? 0 : look.min_percent / 100 * static_cast<double>(larger);
-    // By node: the largest change of a node in its subtree. A branch whose changes cancel out is
-    // still worth showing.
-    most_.resize(nodes_.count());
+    most_ = largest_changes(nodes_, diff);
     changed_calls_.resize(nodes_.count());
     for (std::size_t n = nodes_.count(); n-- > 0;) {
-      for (const Change* change : {&diff.self[n], &diff.inclusive[n]}) {
-        if (change->did_change()) most_[n] = std::max(most_[n], change->size());
-      }
       changed_calls_[n] |= diff.calls[n].size() != 0;
       if (!nodes_.parent[n]) continue;
-      std::uint64_t& above = most_[nodes_.parent[n].index()];
-      above = std::max(above, most_[n]);
       changed_calls_[nodes_.parent[n].index()] |= changed_calls_[n];
     }
   }
@@ -314,13 +341,18 @@ Result<Document> diff_tree(const Request& request) {
     table.columns.push_back(column);
     flat.columns.push_back(column);
   }
-  table.generate(nodes.count(), [&nodes, figures_of](std::size_t n) {
+  const std::vector<std::uint32_t> shown = shown_contexts(nodes, *diff, request.look);
+  std::vector<std::uint32_t> place(nodes.count());
+  for (std::uint32_t i = 0; i < shown.size(); ++i) place[shown[i]] = i;
+  table.generate(shown.size(), [&nodes, shown, place, figures_of](std::size_t i) {
+    const std::uint32_t n = shown[i];
     std::vector<Cell> row{name_cell(nodes.function[n]),
-                          nodes.parent[n] ? number_cell(nodes.parent[n].index()) : Cell()};
+                          nodes.parent[n] ? number_cell(place[nodes.parent[n].index()]) : Cell()};
     figures_of(n, row);
     return row;
   });
-  flat.generate(nodes.count(), [&nodes, figures_of](std::size_t n) {
+  flat.generate(shown.size(), [&nodes, shown, figures_of](std::size_t i) {
+    const std::uint32_t n = shown[i];
     std::vector<Cell> row{number_cell(nodes.depth[n]), name_cell(nodes.function[n])};
     figures_of(n, row);
     return row;

@@ -41,6 +41,21 @@ constexpr double kShares[] = {2, 3, 5, 10, 20};  // --min is raised to this
 constexpr std::ptrdiff_t kScreenLines = 45;
 constexpr std::size_t kWidestIndent = 120;  // deeper levels are shown as a number
 
+// The order of contexts below one: by --sort, else the most expensive first.
+bool comes_first(const analysis::Costs& costs, const std::string& sort, NodeId a, NodeId b) {
+  const Profile& profile = costs.profile();
+  if (sort == "name") {
+    return display_name(profile, profile.nodes().function[a.index()]) <
+           display_name(profile, profile.nodes().function[b.index()]);
+  }
+  if (sort == "self" && costs.own(a) != costs.own(b)) return costs.own(a) > costs.own(b);
+  const std::uint64_t calls_a = costs.calls(a), calls_b = costs.calls(b);
+  if (sort == "calls" && calls_a != calls_b) return calls_a > calls_b;
+  const std::uint64_t cost_a = costs.inclusive()[a.index()];
+  const std::uint64_t cost_b = costs.inclusive()[b.index()];
+  return cost_a != cost_b ? cost_a > cost_b : calls_a > calls_b;
+}
+
 // The tree as text. Nodes are visited with an explicit stack: recursion may be a million deep.
 class TreeText {
  public:
@@ -167,7 +182,9 @@ class TreeText {
       }
     }
     std::stable_sort(result.shown.begin(), result.shown.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return comes_first(a, b); });
+                     [&](std::uint32_t a, std::uint32_t b) {
+                       return comes_first(request_.costs, look_.sort, NodeId(a), NodeId(b));
+                     });
     const Edges& edges = profile_.edges();
     for (auto e = edges_from_.begin(NodeId(node)); e != edges_from_.end(NodeId(node)); ++e) {
       if (!look_.all && !was_taken(*e)) continue;
@@ -187,17 +204,6 @@ class TreeText {
     const Edges& edges = profile_.edges();
     return edges.calls[edge.index()] != 0 ||
            (edges.flags[edge.index()] & format::kEdgeSampled) != 0;
-  }
-
-  bool comes_first(std::uint32_t a, std::uint32_t b) const {
-    if (look_.sort == "name") {
-      return display_name(profile_, nodes_.function[a]) <
-             display_name(profile_, nodes_.function[b]);
-    }
-    if (look_.sort == "self" && own(a) != own(b)) return own(a) > own(b);
-    const std::uint64_t calls_a = calls_of(a), calls_b = calls_of(b);
-    if (look_.sort == "calls" && calls_a != calls_b) return calls_a > calls_b;
-    return cost_[a] != cost_[b] ? cost_[a] > cost_[b] : calls_a > calls_b;
   }
 
   std::string count_if_any(std::uint64_t calls, FunctionId of) {
@@ -502,14 +508,52 @@ class TreeText {
                 too_deep_ = 0;
 };
 
+// The contexts of the tables for programs, parents first: all, in preorder, unless the user said
+// otherwise by --depth, --min or --sort.
+struct ShownContexts {
+  static constexpr std::uint32_t kHidden = 0xffffffffu;
+  std::vector<std::uint32_t> nodes;
+  std::vector<std::uint32_t> place;  // by node: its index in `nodes`
+};
+
+ShownContexts shown_contexts(const analysis::Costs& costs, const Look& look) {
+  const Nodes& nodes = costs.profile().nodes();
+  const bool hides = !look.all && (look.depth != 0 || look.min_for_programs != 0);
+  const auto is_hidden = [&](std::uint32_t n) {
+    return hides && ((look.depth != 0 && nodes.depth[n] > look.depth) ||
+                     percent_of(costs.inclusive()[n], costs.total()) < look.min_for_programs);
+  };
+  ShownContexts shown;
+  shown.place.assign(nodes.count(), ShownContexts::kHidden);
+  std::vector<std::uint32_t> pending, children;
+  if (nodes.count() != 0) pending.push_back(0);
+  while (!pending.empty()) {
+    const std::uint32_t node = pending.back();
+    pending.pop_back();
+    shown.place[node] = static_cast<std::uint32_t>(shown.nodes.size());
+    shown.nodes.push_back(node);
+    children.clear();
+    for (std::uint32_t c = node + 1; c < nodes.subtree_end[node]; c = nodes.subtree_end[c]) {
+      if (!is_hidden(c)) children.push_back(c);
+    }
+    if (!look.sort.empty()) {
+      std::stable_sort(children.begin(), children.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return comes_first(costs, look.sort, NodeId(a), NodeId(b));
+      });
+    }
+    pending.insert(pending.end(), children.rbegin(), children.rend());
+  }
+  return shown;
+}
+
 bool is_sampled(const Edges& edges, std::size_t edge) {
   return edges.calls[edge] == 0 && (edges.flags[edge] & format::kEdgeSampled) != 0;
 }
 
 const char* kind_of(EdgeKind kind) { return kind == EdgeKind::kBack ? "back" : "tail"; }
 
-// Nodes in preorder, so `parent` (an index into this table) is smaller than the node's own.
-Table node_table(const analysis::Costs& costs) {
+// Parents first, so `parent` (an index into this table) is smaller than the node's own.
+Table node_table(const analysis::Costs& costs, const ShownContexts& shown) {
   const Nodes& nodes = costs.profile().nodes();
   Table table;
   table.key = "nodes";
@@ -518,9 +562,11 @@ Table node_table(const analysis::Costs& costs) {
                    {"self", "", Kind::kCost},   {"calls", ""},
                    {"sampled", "", Kind::kFlag}};
   const auto sampled = analysis::sampled_contexts(costs.profile());
-  table.generate(nodes.count(), [&costs, &nodes, sampled](std::size_t n) {
+  table.generate(shown.nodes.size(), [&costs, &nodes, shown, sampled](std::size_t i) {
+    const std::uint32_t n = shown.nodes[i];
+    const NodeId parent = nodes.parent[n];
     return std::vector<Cell>{name_cell(nodes.function[n]),
-                             nodes.parent[n] ? number_cell(nodes.parent[n].index()) : Cell(),
+                             parent ? number_cell(shown.place[parent.index()]) : Cell(),
                              number_cell(costs.inclusive()[n]),
                              flag_cell(costs.is_bound()[n] != 0),
                              number_cell(costs.own(NodeId(n))),
@@ -530,7 +576,7 @@ Table node_table(const analysis::Costs& costs) {
   return table;
 }
 
-Table edge_table(const Profile& profile) {
+Table edge_table(const Profile& profile, const ShownContexts& shown) {
   const Edges& edges = profile.edges();
   Table table;
   table.key = "edges";
@@ -541,27 +587,30 @@ Table edge_table(const Profile& profile) {
                    {"sampled", "", Kind::kFlag}};
   for (std::size_t e = 0; e < edges.count(); ++e) {
     if (edges.kind[e] == EdgeKind::kTree) continue;
-    table.add({number_cell(edges.from[e].index()), number_cell(edges.to[e].index()),
-               text_cell(kind_of(edges.kind[e])), number_cell(edges.calls[e]),
-               flag_cell(is_sampled(edges, e))});
+    const std::uint32_t from = shown.place[edges.from[e].index()];
+    const std::uint32_t to = shown.place[edges.to[e].index()];
+    if (from == ShownContexts::kHidden || to == ShownContexts::kHidden) continue;
+    table.add({number_cell(from), number_cell(to), text_cell(kind_of(edges.kind[e])),
+               number_cell(edges.calls[e]), flag_cell(is_sampled(edges, e))});
   }
   return table;
 }
 
 // Nodes and, below each, the edges that lead to none of its children.
-Table flat_table(const analysis::Costs& costs) {
+Table flat_table(const analysis::Costs& costs, const ShownContexts& shown) {
   const Profile& profile = costs.profile();
-  const Nodes& nodes = profile.nodes();
   const EdgesByNode edges_from(profile, EdgesByNode::Side::kFrom);
   struct Line {
     NodeId node;
     EdgeId edge;  // none: the node itself
   };
   std::vector<Line> lines;
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
+  for (const std::uint32_t n : shown.nodes) {
     lines.push_back({NodeId(n), {}});
     for (auto e = edges_from.begin(NodeId(n)); e != edges_from.end(NodeId(n)); ++e) {
-      if (profile.edges().kind[e->index()] != EdgeKind::kTree) lines.push_back({NodeId(n), *e});
+      if (profile.edges().kind[e->index()] == EdgeKind::kTree) continue;
+      const NodeId to = profile.edges().to[e->index()];
+      if (shown.place[to.index()] != ShownContexts::kHidden) lines.push_back({NodeId(n), *e});
     }
   }
   Table table;
@@ -599,10 +648,11 @@ Table flat_table(const analysis::Costs& costs) {
 
 Result<Document> tree(const Request& request) {
   Document document = request.document("tree");
+  const ShownContexts shown = shown_contexts(request.costs, request.look);
   if (request.look.format == Format::kCsv) {
-    document.flat = flat_table(request.costs);
+    document.flat = flat_table(request.costs, shown);
   } else {
-    document.tables = {node_table(request.costs), edge_table(request.profile())};
+    document.tables = {node_table(request.costs, shown), edge_table(request.profile(), shown)};
   }
   document.text = [request](const Look& look) {
     return heading_with_loss(request.runs, request.has_sampled_times, look) + "\n" +

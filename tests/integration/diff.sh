@@ -23,6 +23,8 @@ check 'normalised' "$(row parse --diff base --self --normalize now)" = 'parse,60
 
 name=tree
 check 'csv' "$("$REPORT" --diff base now --format csv | grep -c ,)" = 8
+check 'csv of one level' "$("$REPORT" --diff base now --depth 1 --format csv | grep -c ,)" = 3
+check 'csv of large changes' "$("$REPORT" --diff base now --min 10 --format csv | cut -d, -f2 | xargs)" = 'name [root] main new'
 "$REPORT" --diff base now | has_text '+20.0%.*lex' || check 'relative change' shown = no
 "$REPORT" --diff base now | has_text 'gone.*old' || check 'what is gone' shown = no
 "$REPORT" --diff base now --format json | has_text '"view":"diff-tree"' || check json shown = no

@@ -219,6 +219,32 @@ TEST(TreeView, CsvHasAllNodesAndRawNumbers) {
             "3,a,,,3,back,0\n");
 }
 
+TEST(TreeView, CsvAndJsonHaveTheLimitsAndTheOrderThatAreAskedFor) {
+  const char* const text = "b c d = 5\nb c d ~> b : 3\na = 95\na ~> a : 2\n";
+  Look look{.min_percent = 0.5};
+  look.format = Format::kCsv;
+  look.depth = 2;
+  look.sort = "name";
+  EXPECT_EQ(tree(text, look),
+            "depth,name,total,self,calls,kind,sampled\n"
+            "0,[root],100,0,0,node,0\n"
+            "1,a,95,95,2,node,0\n"
+            "2,a,,,2,back,0\n"
+            "1,b,5,0,3,node,0\n"
+            "2,c,5,0,0,node,0\n");
+  look = {.min_percent = 10, .min_for_programs = 10};
+  look.format = Format::kJson;
+  const std::string json = tree(text, look);
+  EXPECT_EQ(json.substr(json.find("\"nodes\"")),
+            "\"nodes\":[{\"name\":\"[root]\",\"parent\":null,\"total\":100,"
+            "\"total_is_bound\":false,\"self\":0,\"calls\":0,\"sampled\":false},"
+            "{\"name\":\"a\",\"parent\":0,\"total\":95,\"total_is_bound\":false,\"self\":95,"
+            "\"calls\":2,\"sampled\":false}],"
+            "\"edges\":[{\"from\":1,\"to\":1,\"kind\":\"back\",\"calls\":2,\"sampled\":false}]}\n");
+  look.all = true;
+  EXPECT_TRUE(test::holds(tree(text, look), "\"d\""));
+}
+
 TEST(TreeView, JsonNamesParentsAndEdges) {
   Look look{.min_percent = 0.5};
   look.format = Format::kJson;
