@@ -317,6 +317,12 @@ std::string check_view(const Options& options, const po::variables_map& given) {
       given.count("metric") != 0) {
     return fmt::format("--metric chooses what contexts cost; {} shows whole runs", name);
   }
+  if (view.has_own_metrics && given.count("metric") != 0) {
+    return fmt::format("--metric: {} has figures of its own: leave it out", name);
+  }
+  if (!options.splits.empty() && !view.is_of_contexts()) {
+    return fmt::format("--split-by puts groups into trees; {} shows whole runs", name);
+  }
   if (view.print != nullptr && options.look.format != Format::kText) {
     return name + " is text, one record per line: it has no --format";
   }

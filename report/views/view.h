@@ -99,6 +99,7 @@ struct View {
   std::string_view limits = {};
   // It has figures in other units than the metric's.
   bool has_other_units = false;
+  bool has_own_metrics = false;          // it shows the same figures whatever the metric
   std::vector<ViewOption> options = {};  // of its own
   bool wants_symbols = false;            // useless without names
   bool shows_warnings = false;           // else they go to stderr

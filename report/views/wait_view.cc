@@ -379,6 +379,7 @@ const Register kWaits({
     .topic = View::Topic::kFunctions,
     .limits = "top",
     .has_other_units = true,
+    .has_own_metrics = true,
     .needs = [](const std::string&) { return Needs{.splits = {}, .sites = true, .lines = true}; },
     .show = waits,
 });

@@ -101,7 +101,8 @@ std::string command_line(const Page& page) {
     out += " --split-by thread --select";
     add(query.thread);
   }
-  if (has_costs && !query.metric.empty()) out += " --metric " + quoted(query.metric);
+  const bool has_metric = has_costs && (view == nullptr || !view->has_own_metrics);
+  if (has_metric && !query.metric.empty()) out += " --metric " + quoted(query.metric);
   const bool compares = page.data.base_metric() != nullptr;
   if (view != nullptr && report::has_word(view->sort_keys_if(compares), query.sort)) {
     out += " --sort " + quoted(query.sort);
