@@ -1,6 +1,8 @@
 #include "analysis/run_facts.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "analysis/costs.h"
 #include "base/capped.h"
@@ -23,12 +25,41 @@ std::uint64_t node_count_of(const Tree& tree) {
   return tree.end.index() - tree.begin.index();
 }
 
+namespace {
+
+// How many threads there were. The profiles of one process (fbleprof_profile_write) each have a
+// record of the same thread.
+std::uint64_t count_threads(const Profile& profile, ProcessId process) {
+  using Key = std::pair<StringId, std::uint32_t>;  // the process's identity, the thread's id
+  std::map<Key, std::map<ProcessId, std::uint64_t>> known;
+  std::uint64_t count = 0;
+  for (const Thread& thread : profile.threads()) {
+    if (process && thread.process != process) continue;
+    const StringId identity =
+        thread.process ? profile.processes()[thread.process.index()].identity : StringId();
+    if (identity) {
+      std::uint64_t& served = known[{identity, thread.tid}][thread.process];
+      served = capped_sum(served, thread.threads_served);
+    } else {
+      count = capped_sum(count, thread.threads_served);
+    }
+  }
+  for (const auto& [key, by_file] : known) {
+    std::uint64_t most = 0;
+    for (const auto& [file, threads] : by_file) most = std::max(most, threads);
+    count = capped_sum(count, most);
+  }
+  return count;
+}
+
+}  // namespace
+
 RunFacts run_facts(const Profile& profile, ProcessId process) {
   RunFacts facts;
+  facts.threads = count_threads(profile, process);
   const auto add = [](std::uint64_t& sum, std::uint64_t value) { sum = capped_sum(sum, value); };
   for (const Thread& thread : profile.threads()) {
     if (process && thread.process != process) continue;
-    add(facts.threads, thread.threads_served);
     add(facts.cpu_ns, thread.cpu_ns);
     add(facts.wall_ns, thread.wall_ns);
     add(facts.samples, thread.samples);

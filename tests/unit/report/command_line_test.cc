@@ -328,6 +328,18 @@ TEST_F(CommandLine, AMaximumHasNoCostPerCall) {
   }
 }
 
+TEST_F(CommandLine, AThreadOfTwoProfilesCountsOnce) {
+  FileBuilder first = simple(), second = simple();
+  first.header().pid = second.header().pid = 99;
+  first.header().process_start_ticks = 1;
+  second.header().process_start_ticks = 2;
+  first.write(path("first"));
+  first.write(path("again"));  // another profile of the same process
+  second.write(path("second"));
+  EXPECT_TRUE(test::holds(text({"$first", "$second"}), "2 threads"));
+  EXPECT_FALSE(test::holds(text({"$first", "$again"}), " threads"));
+}
+
 TEST_F(CommandLine, ComparisonsNeedTheSameMetricInBothProfiles) {
   FileBuilder ticks;
   ticks.header().clock = format::Clock::kTicks;
