@@ -168,6 +168,8 @@ std::string overview_text(const Request& request, const RunOverview& run, const 
     if (run.threads.size() > kThreads) {
       text += fmt::format(", {} more", run.threads.size() - kThreads);
     }
+    // Filters choose contexts; the runs are as recorded.
+    if (request.unfiltered != nullptr) text += " (unfiltered)";
     put("threads", text);
   }
   std::size_t remarks = 0;
@@ -220,6 +222,14 @@ Table overview_table(const Request& request, const RunOverview& run) {
   return table;
 }
 
+// Of a tree without a thread: many files were merged while they were read.
+std::string merged_name(const Profile& profile) {
+  const auto& processes = profile.processes();
+  const auto merged = std::count_if(processes.begin(), processes.end(),
+                                    [](const Process& process) { return !process.totals.empty(); });
+  return merged == 0 ? "not known" : counted(static_cast<std::uint64_t>(merged), "process");
+}
+
 RunOverview run_overview(const Request& request) {
   const Profile& as_read = request.runs;
   RunOverview run;
@@ -233,6 +243,8 @@ RunOverview run_overview(const Request& request) {
       const Thread& thread = as_read.threads()[tree.thread.index()];
       share.name = escape(as_read.text(thread.name));
       if (share.name.empty()) share.name = std::to_string(thread.tid);
+    } else {
+      share.name = merged_name(as_read);
     }
     run.threads.push_back(std::move(share));
   }

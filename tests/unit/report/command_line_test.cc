@@ -340,6 +340,19 @@ TEST_F(CommandLine, AThreadOfTwoProfilesCountsOnce) {
   EXPECT_FALSE(test::holds(text({"$first", "$again"}), " threads"));
 }
 
+TEST_F(CommandLine, OverviewNamesAllThatRan) {
+  FileBuilder threads = simple();
+  threads.thread("helper", 7);
+  threads.charge("main work", {.cpu_ns = 50});
+  threads.write(path("threads"));
+  std::vector<std::string> many(20, "$threads");
+  many.emplace_back("--overview");
+  expect({{{"--overview", "$threads"}, "helper"},
+          {{"--overview", "--select", "work", "$threads"}, "(unfiltered)"},
+          {many, "17 processes"}});
+  EXPECT_FALSE(test::holds(text({"--overview", "$threads"}), "(unfiltered)"));
+}
+
 TEST_F(CommandLine, ComparisonsNeedTheSameMetricInBothProfiles) {
   FileBuilder ticks;
   ticks.header().clock = format::Clock::kTicks;
