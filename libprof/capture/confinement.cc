@@ -19,7 +19,6 @@ namespace fbleprof::capture {
 
 using arch::kernel_call;
 using signal_safe::session;
-using signal_safe::ThreadState;
 
 namespace {
 // Space for new contexts when the recorder may no longer ask the kernel for memory.
@@ -35,7 +34,7 @@ void stop_measuring() {
   session.code_map.stop_asking_kernel();
   signal_safe::expect_forbidden_calls();
   session.is_confined.store(true, std::memory_order_relaxed);
-  for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
+  disarm_all_threads();
   drain_pending();
   grow_all_memory();
   session.arena.reserve(kBytesUnderConfinement);

@@ -42,10 +42,10 @@ Exec::~Exec() {
     if (reopen_output(profile.output, arena.populated_bytes())) arena.thaw();
     arm_this_thread();
     profile.is_in_exec = false;
-    // Without this, a program that calls exec all the time would hardly look.
-    if (session.has_orders()) session.obey();
   }
   if (is_finding_held_) let_finding_go_on();
+  // Without this, a program that calls exec all the time would hardly look.
+  if (is_profiled_ && session.has_orders()) session.obey();
   // Nothing waits any more for a thread that was not attached yet.
   if (is_profiled_ && are_threads_found() && !fbleprof_hot.top && session.recording.load()) {
     find_threads();

@@ -131,7 +131,7 @@ class Inheritance {
   // The node for the path of one of the parent's nodes.
   format::Ref path_in_child(const signal_safe::BusyGuard& guard, ThreadState& state,
                             format::Ref parent_node, int depth) const {
-    constexpr int kLongestPath = 4096;
+    constexpr int kLongestPath = 1024;
     const format::Ref above = file_.at<format::Node>(parent_node)->parent;
     if (above == 0 || depth == kLongestPath) return state.tree.root();
     const format::Ref at = path_in_child(guard, state, above, depth + 1);
@@ -324,7 +324,8 @@ void become_own_process(ThreadState* inherited) {
   if (const StackBounds stack = inheritance.signal_stack(); stack.high != 0) {
     note_signal_stack(reinterpret_cast<void*>(stack.low), stack.high - stack.low);
   }
-  inheritance.replay_stacks();
+  // The stack of a coroutine has no room for a long path.
+  on_large_stack([&] { inheritance.replay_stacks(); });
   profile.parents_file = nullptr;
   inheritance.release();
   session.arena.header()->state = format::State::kLive;
@@ -333,7 +334,11 @@ void become_own_process(ThreadState* inherited) {
   recover_sites();
 }
 
-void before_fork() { hold_back_events(); }
+void before_fork() {
+  // A system call of the program's own made this process, while a thread was opening an event.
+  if (is_unnoticed_child()) forget_timers();
+  hold_back_events();
+}
 void after_fork_in_parent() { let_events_go_on(); }
 
 void after_fork_in_child() {

@@ -127,9 +127,7 @@ void find_threads() {
   looked_ns.store(signal_safe::monotonic_ns());
   ++round;
   if (read_threads()) forget_ended_threads();
-  is_looking.store(false);
-  // Whoever turned it off meanwhile could not forget them.
-  if (!session.recording.load()) forget_waiting_threads();
+  let_finding_go_on();
 }
 
 bool find_threads_sometimes() {
@@ -158,7 +156,11 @@ bool hold_finding_back() {
   return true;
 }
 
-void let_finding_go_on() { is_looking.store(false); }
+void let_finding_go_on() {
+  is_looking.store(false);
+  // Whoever turned recording off meanwhile could not forget them.
+  if (!session.recording.load()) forget_waiting_threads();
+}
 
 void forget_found_threads() {
   seen_end = 0;

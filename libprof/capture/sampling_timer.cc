@@ -142,13 +142,14 @@ long bytes_of(const signal_safe::Options& options) {
 }
 
 void* open_event(std::uint32_t tid, int signal_number, std::uint64_t period,
-                 const signal_safe::Options& options) {
+                 const signal_safe::Options& options, bool* is_held_back) {
   const bool is_clock = options.event == 0;
   perf_event_attr attributes =
       format::attributes_of(is_clock ? kClock : format::kEvents[options.event - 1]);
   attributes.sample_period = period;
   attributes.wakeup_events = 1;
   const Opening guard;
+  *is_held_back = !guard;
   if (!guard) return nullptr;
   const long fd = open_descriptor(attributes, is_caller(tid) ? 0 : static_cast<long>(tid));
   if (kernel_failed(fd)) return nullptr;
@@ -202,13 +203,18 @@ std::uint64_t first_of(std::uint64_t period_ns, std::uint64_t passed_ns) {
 void start_event(ThreadState& thread, int signal_number, Rate rate, std::uint64_t passed_ns) {
   if (__atomic_load_n(&events, __ATOMIC_RELAXED) >= kMostEvents) return;
   const signal_safe::Options& options = thread.session->options;
-  const std::uint64_t period_ns = rate.event_period_ns(), first = first_of(period_ns, passed_ns);
   const bool is_clock = options.event == 0;
-  const std::uint64_t period = is_clock ? first : options.event_period * first / period_ns;
-  thread.sampling_page = open_event(thread.tid, signal_number, period, options);
+  // How many events came since the last sample, the clock does not tell.
+  if (!is_clock) passed_ns = 0;
+  const std::uint64_t period_ns = rate.event_period_ns();
+  const std::uint64_t period = is_clock ? first_of(period_ns, passed_ns) : options.event_period;
+  bool is_held_back = false;
+  thread.sampling_page = open_event(thread.tid, signal_number, period, options, &is_held_back);
   thread.events_seen = 0;
   if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
   if (thread.sampling_page && is_clock) thread.event_period_ns = period_ns;
+  // The period becomes whole; the fork ends.
+  if (is_held_back || (thread.sampling_page && passed_ns != 0)) thread.next_rate_hz = rate.hz;
 }
 
 void end_event(ThreadState& thread) {
@@ -265,13 +271,7 @@ std::uint64_t take_events(ThreadState& thread, int code) {
 format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz,
                                bool allow_perf, std::uint64_t passed_ns) {
   const Rate rate{rate_hz};
-  if (allow_perf) {
-    start_event(thread, signal_number, rate, passed_ns);
-    // Later, there may be no fork; and the period becomes whole.
-    if (passed_ns != 0 || (!thread.sampling_page && forking.load() != 0)) {
-      thread.next_rate_hz = rate_hz;
-    }
-  }
+  if (allow_perf) start_event(thread, signal_number, rate, passed_ns);
   if (allow_perf && thread.session->options.preempted) open_ring(thread);
   const bool timer = make_timer(
       thread.tid, signal_number,
@@ -289,10 +289,13 @@ bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer) {
 
 void change_event(ThreadState& thread, int signal_number) {
   const std::uint32_t rate_hz = thread.next_rate_hz;
-  if (rate_hz == 0 || forking.load() != 0) return;
-  thread.next_rate_hz = 0;  // if the system refuses, it does so at each sample
-  end_event(thread);
+  // Without the timer, no sample would come back to this.
+  if (rate_hz == 0 || (forking.load() != 0 && !thread.has_timer)) return;
+  end_event(thread);  // at once: its short period must not repeat
   start_event(thread, signal_number, Rate{rate_hz}, 0);
+  // Until the system allows it, each tick tries again.
+  thread.next_rate_hz = thread.sampling_page ? 0 : rate_hz;
+  if (thread.session->options.preempted) open_ring(thread);
 }
 
 void disarm_timer(ThreadState& thread) {

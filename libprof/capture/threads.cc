@@ -87,10 +87,21 @@ class Pin {
   bool held_;
 };
 
+// Calls change(state) while the thread cannot end, unless it has ended or is ending. Nobody pins a
+// thread for longer than some system calls take.
+template <typename Change>
+void pin_and(ThreadMemory& memory, Change change) {
+  do {
+    if (Pin pin{memory}) return change(memory.state);
+    kernel_call(SYS_sched_yield);
+  } while (memory.use.load() == ThreadMemory::kPinned);
+}
+
 template <typename Change>
 void for_each_pinned(Change change) {
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
-    if (Pin pin{*memory}) change(memory->state);
+    const std::uint32_t use = memory->use.load(std::memory_order_acquire);
+    if (use == ThreadMemory::kAttached || use == ThreadMemory::kPinned) pin_and(*memory, change);
   }
 }
 
@@ -181,7 +192,8 @@ void note_stop(ThreadState& thread, std::uint64_t wall) {
 }
 
 void go_on_from_stop(ThreadState& thread) {
-  if (thread.stopped_cpu_ns == 0) return skip_time(thread);
+  // What fble-prof attach shows begins anew.
+  if (thread.stopped_cpu_ns == 0 || are_found_later) return skip_time(thread);
   const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu < thread.stopped_cpu_ns) return;  // it has just ended
   thread.last_cpu_ns += cpu - thread.stopped_cpu_ns;
@@ -282,7 +294,10 @@ namespace {
 // Another thread may be about to turn recording off: then the next sample does it, if there is one.
 void change_event_of_this_thread() {
   ThreadMemory& memory = *memory_of(fbleprof_hot.self);
-  if (Pin pin{memory}) change_event(memory.state, kSamplingSignal);
+  const Pin pin{memory};
+  if (pin && !session.is_confined.load(std::memory_order_relaxed)) {
+    change_event(memory.state, kSamplingSignal);
+  }
 }
 }  // namespace
 
@@ -394,6 +409,9 @@ void leave_out_from_here(ThreadState& thread) {
   thread.is_left_out = true;
   thread.record->flags += kOneLeftOut;
   thread.hot->top = nullptr;
+  // It may be in a handler.
+  thread.current = &thread.main_stack;
+  thread.hot->limit = thread.main_stack.limit;
 }
 
 void follow_name(ThreadState& thread, const Name& name) {
@@ -554,17 +572,17 @@ void arm_this_thread() {
   if (!fbleprof_hot.top) return;
   ThreadMemory& memory = *memory_of(fbleprof_hot.self);
   SamplingBlocked guard;
-  do {
-    if (Pin pin{memory}) return follow_recording(memory.state);
-    kernel_call(SYS_sched_yield);
-  } while (memory.use.load() == ThreadMemory::kPinned);
+  pin_and(memory, [](ThreadState& thread) { follow_recording(thread); });
 }
 
 void charge_rest_of_this_thread() {
   if (!may_samples_come()) return;  // the clock is a system call
   if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return;
+  ThreadState& thread = *fbleprof_hot.self;
   SamplingBlocked guard;
-  signal_safe::charge_rest(*fbleprof_hot.self);
+  if (session.recording.load()) return signal_safe::charge_rest(thread);
+  // Another thread may be about to turn it on.
+  if (Pin pin{*memory_of(&thread)}) signal_safe::charge_until_stop(thread);
 }
 
 namespace {
@@ -591,7 +609,7 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
   SamplingBlocked guard;
   // A handler whose hooks ran there has returned, and no hook has run since.
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  if (state.current == &state.signal_stack && state.busy == 0) {
+  if (state.current == &state.signal_stack && state.busy == 0 && state.hot->top != nullptr) {
     signal_safe::switch_stack(state, here, {});
   }
   const std::uint64_t wanted = 2 * bytes + kPageBytes;
@@ -629,6 +647,10 @@ void pause_waits(ThreadState& thread, std::uint64_t wall) {
   if (cpu != 0) signal_safe::pause_open_waits(thread, cpu, wall);
 }
 }  // namespace
+
+void disarm_all_threads() {
+  for_each_pinned([](ThreadState& thread) { disarm_timer(thread); });
+}
 
 void stop_all_threads(Stopped how) {
   is_watching.store(how == Stopped::kWatching);

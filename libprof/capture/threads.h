@@ -80,6 +80,8 @@ void configure_threads(const Settings& settings, bool allow_perf);
 // back.
 enum class Stopped { kCompletely, kWatching };
 void stop_all_threads(Stopped how = Stopped::kCompletely);
+// In a program that is about to confine itself: there will be no samples any more.
+void disarm_all_threads();
 // Whether time is charged from this moment on, or from the moment at which each thread was
 // attached.
 enum class Charged { kFromNow, kFromAttaching };

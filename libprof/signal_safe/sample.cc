@@ -231,10 +231,10 @@ void charge_kernel_time(ThreadState& thread) {
 }
 
 void charge_until_stop(ThreadState& thread) {
-  if (!has_time(thread) || thread.stopped_cpu_ns == 0) return;
+  const std::uint64_t cpu = thread.stopped_cpu_ns, wall = thread.stopped_wall_ns;
+  if (!has_time(thread) || cpu == 0) return;
   charge_kernel_time(thread);
-  const Elapsed rest =
-      take_elapsed_until(thread, Sampled::kAll, thread.stopped_cpu_ns, thread.stopped_wall_ns);
+  const Elapsed rest = take_elapsed_until(thread, Sampled::kAll, cpu, wall);
   if (rest.is_none()) return;
   std::uint64_t* values = thread.tree.values_or_root(context_of_rest(thread));
   values[kSamples] += 1;
