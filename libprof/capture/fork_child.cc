@@ -336,7 +336,7 @@ void become_own_process(ThreadState* inherited) {
 
 void before_fork() {
   // A system call of the program's own made this process, while a thread was opening an event.
-  if (is_unnoticed_child()) forget_timers();
+  if (!profile.confined && is_unnoticed_child()) forget_timers();
   hold_back_events();
 }
 void after_fork_in_parent() { let_events_go_on(); }

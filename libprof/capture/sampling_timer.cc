@@ -201,13 +201,15 @@ std::uint64_t first_of(std::uint64_t period_ns, std::uint64_t passed_ns) {
 }
 
 void start_event(ThreadState& thread, int signal_number, Rate rate, std::uint64_t passed_ns) {
+  thread.event_period_ns = 0;
   if (__atomic_load_n(&events, __ATOMIC_RELAXED) >= kMostEvents) return;
   const signal_safe::Options& options = thread.session->options;
   const bool is_clock = options.event == 0;
-  // How many events came since the last sample, the clock does not tell.
-  if (!is_clock) passed_ns = 0;
-  const std::uint64_t period_ns = rate.event_period_ns();
-  const std::uint64_t period = is_clock ? first_of(period_ns, passed_ns) : options.event_period;
+  const std::uint64_t period_ns = rate.event_period_ns(), first = first_of(period_ns, passed_ns);
+  // Other events stand for the clock. Each sample charges a whole period of them, as the first one
+  // would if the times of recording were one.
+  const std::uint64_t of_events = options.event_period * first / period_ns;
+  const std::uint64_t period = is_clock ? first : of_events != 0 ? of_events : 1;
   bool is_held_back = false;
   thread.sampling_page = open_event(thread.tid, signal_number, period, options, &is_held_back);
   thread.events_seen = 0;
@@ -311,7 +313,12 @@ void hold_back_events() {
   while (opening.load() != 0) pause_shortly();
 }
 
-void let_events_go_on() { forking.fetch_sub(1); }
+void let_events_go_on() {
+  // 0: meanwhile this process was noticed as a forked child.
+  int before = forking.load();
+  while (before > 0 && !forking.compare_exchange_weak(before, before - 1)) {
+  }
+}
 
 void forget_timers() {
   events = rings = 0;

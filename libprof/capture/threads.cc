@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -91,17 +92,20 @@ class Pin {
 // thread for longer than some system calls take.
 template <typename Change>
 void pin_and(ThreadMemory& memory, Change change) {
-  do {
+  for (;;) {
     if (Pin pin{memory}) return change(memory.state);
-    kernel_call(SYS_sched_yield);
-  } while (memory.use.load() == ThreadMemory::kPinned);
+    const std::uint32_t use = memory.use.load();
+    if (use != ThreadMemory::kAttached && use != ThreadMemory::kPinned) return;
+    // Sleeps: the other thread may have a lower priority.
+    timespec pause{0, 20'000};
+    kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+  }
 }
 
 template <typename Change>
 void for_each_pinned(Change change) {
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
-    const std::uint32_t use = memory->use.load(std::memory_order_acquire);
-    if (use == ThreadMemory::kAttached || use == ThreadMemory::kPinned) pin_and(*memory, change);
+    pin_and(*memory, change);
   }
 }
 
@@ -119,7 +123,7 @@ void follow_recording(ThreadState& thread, std::uint64_t passed_ns = 0) {
     let_hooks_look_up_in(thread, thread.cache.slots);
   }
   if (profile_settings->recording.clock == format::Clock::kTicks || thread.sampling_page ||
-      thread.has_timer) {
+      thread.has_timer || session.is_confined.load(std::memory_order_relaxed)) {
     return;
   }
   if (session.recording.load()) {

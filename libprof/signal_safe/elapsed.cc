@@ -10,7 +10,9 @@ namespace fbleprof::signal_safe {
 Elapsed take_elapsed(ThreadState& thread, Sampled what, std::uint64_t cpu, std::uint64_t wall) {
   Elapsed elapsed{cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0,
                   wall > thread.last_wall_ns ? wall - thread.last_wall_ns : 0};
-  const std::uint64_t period = thread.event_period_ns;
+  // Another thread may end the event meanwhile.
+  const std::uint64_t period = __atomic_load_n(&thread.event_period_ns, __ATOMIC_RELAXED);
+  if (period == 0) what = Sampled::kAll;
   std::uint64_t later = 0;       // left for the next sample
   std::uint64_t since_tick = 0;  // from tick to tick
   if (what == Sampled::kSystemCall || what == Sampled::kTick) {
