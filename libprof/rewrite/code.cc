@@ -31,6 +31,19 @@ bool leaves(const Instruction& instruction, const Function& function) {
   return true;
 }
 
+// `lea -n(%rsp), %r10; cmp 0x28(%r14), %r10`: OCaml's own stacks, which are pieces of the heap with
+// some hundred bytes to spare.
+bool compares_with_stack_of_ocaml(const ElfImage& image, Address at) {
+  constexpr std::uint8_t kLongLea[] = {0x4c, 0x8d, 0x94, 0x24}, kLea[] = {0x4c, 0x8d, 0x54, 0x24};
+  constexpr std::uint8_t kCompare[] = {0x4d, 0x3b, 0x56, 0x28};
+  const auto is = [&](Address place, const auto& bytes) {
+    const std::uint8_t* code = image.at(place, sizeof bytes);
+    return code && std::memcmp(code, bytes, sizeof bytes) == 0;
+  };
+  return (is(at, kLongLea) && is(at + sizeof kLongLea + 4, kCompare)) ||
+         (is(at, kLea) && is(at + sizeof kLea + 1, kCompare));
+}
+
 // `cmp %fs:0x70, %rsp` or `%r11`: libc keeps that word for the purpose (__private_ss).
 bool compares_with_stack_end(const ElfImage& image, Address at) {
   constexpr std::uint8_t kOfRsp[] = {0x64, 0x48, 0x3b, 0x24, 0x25, 0x70, 0, 0, 0};
@@ -116,7 +129,8 @@ Instruction Code::read_straight(Address begin, Address end, Function* function,
       continue;
     }
     ++instructions_;
-    splits_stacks_ = splits_stacks_ || compares_with_stack_end(image_, at);
+    splits_stacks_ = splits_stacks_ || compares_with_stack_end(image_, at) ||
+                     compares_with_stack_of_ocaml(image_, at);
     starts_.add(at);
     const bool is_direct = instruction.kind == Kind::kCall || instruction.kind == Kind::kJump ||
                            instruction.kind == Kind::kBranch ||

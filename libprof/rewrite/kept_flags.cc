@@ -46,7 +46,8 @@ bool KeptFlags::reads_flags_at(Address address) {
   return false;
 }
 
-// What must leave its caller's flags alone may have called other functions for a part of its work.
+// What must leave its caller's flags alone, or returns flags, may have called other functions for a
+// part of its work, or end in one.
 void KeptFlags::mark(std::vector<Function>& functions, const std::vector<Branch>& branches) const {
   bool is_done = true;
   const auto mark_start = [&](Function* function, Address address) {
@@ -68,7 +69,7 @@ void KeptFlags::mark(std::vector<Function>& functions, const std::vector<Branch>
     is_done = true;
     for (const Branch& branch : branches) {
       const Function* from = function_at(functions, branch.from);
-      if (from && from->leaves_flags && from->may_keep_flags) {
+      if (from && from->leaves_flags) {
         mark_start(function_at(functions, branch.target), branch.target);
       }
     }

@@ -653,6 +653,28 @@ FUNCTION keeps_flags_for_jump
         movl    $1, 64(%rdi)
         ret
 END keeps_flags_for_jump
+        /* Write flags for their caller, and leave the rest to another function. */
+FUNCTION compares_and_jumps
+        mov     %rsi, 96(%rdi)
+        cmp     %rsi, %rdi
+        jmp     kept_behind_jump
+END compares_and_jumps
+FUNCTION kept_behind_jump
+        mov     %rsi, 104(%rdi)
+        movl    $1, 112(%rdi)
+        ret
+END kept_behind_jump
+FUNCTION compares_and_calls
+        mov     %rsi, 120(%rdi)
+        cmp     %rsi, %rdi
+        call    kept_behind_call
+        ret
+END compares_and_calls
+FUNCTION kept_behind_call
+        mov     %rsi, 124(%rdi)
+        movl    $1, 120(%rdi)
+        ret
+END kept_behind_call
         /* Writes the flags that its caller reads. */
 FUNCTION entry_writes_flags
         mov     %rsi, 72(%rdi)
@@ -680,6 +702,10 @@ FUNCTION reads_flags_behind_calls
         cmp     %rsi, %rdi
         call    keeps_flags_for_jump
         jmp     2f
+        call    compares_and_jumps
+        jb      1f
+        call    compares_and_calls
+        jb      1f
 1:      call    entry_writes_flags
         jne     3f
         call    entry_before_abort

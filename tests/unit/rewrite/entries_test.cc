@@ -30,7 +30,8 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     target_behind_bytes[], target_hidden[], entry_trap[], entry_prefixed[], refused_short_address[],
     table_leads_to_part[], words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[],
     holds_distances[], keeps_flags[], keeps_flags_first[], keeps_flags_inside[],
-    kept_by_its_caller[], keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[],
+    kept_by_its_caller[], keeps_flags_for_jump[], compares_and_jumps[], kept_behind_jump[],
+    compares_and_calls[], kept_behind_call[], entry_writes_flags[], entry_before_abort[],
     target_offset[], falls_into_part[], refused_breakpoint[], refused_debug_trap[], refused_apx[],
     refused_seventh_map[], called_with_prefix[], calls_with_prefix[], jumps_with_prefix[],
     entry_listed[];
@@ -317,12 +318,14 @@ TEST(Entries, EachFlagIsTheCallersUntilItIsWritten) {
 // As outliners make them.
 TEST(Entries, FunctionsBehindWhichFlagsAreReadMustWriteThem) {
   const ReadPlan& plan = ReadPlan::own();
-  for (const char* function : {keeps_flags, keeps_flags_first, keeps_flags_inside,
-                               kept_by_its_caller, keeps_flags_for_jump}) {
+  for (const char* function :
+       {keeps_flags, keeps_flags_first, keeps_flags_inside, kept_by_its_caller,
+        keeps_flags_for_jump, kept_behind_jump, kept_behind_call}) {
     EXPECT_EQ(plan.reason(function), Reason::kKeepsFlags);
     EXPECT_FALSE(plan.trampoline(function));
   }
-  for (const char* function : {entry_writes_flags, entry_before_abort}) {
+  for (const char* function :
+       {entry_writes_flags, entry_before_abort, compares_and_jumps, compares_and_calls}) {
     EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
   }
 }
