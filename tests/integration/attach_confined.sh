@@ -19,13 +19,18 @@ confines() {
   printf '\0' >"$dir/told"
   started "${as_user[@]}" "$PROGRAMS/confines_itself.plain" "$dir/told" "$@"
 }
-# It does what it does without us.
+# It does what it does without us. A sample that comes just when a thread begins to sleep may end the
+# sleep (Known limits).
 goes_on() {
-  [ "${1-}" != untouched ] || untouched
-  printf 1 >"$dir/told"
+  local most=1
+  if [ "${1-}" = untouched ]; then
+    untouched
+    most=0
+  fi
+  printf 1 1<>"$dir/told" # truncated, it could not be read
   wait "$timer"
   check "how it ends" $? = 7
-  check "its sleeps" "$(cat "$dir/out")" = "0 bad sleeps"
+  has_text "^[0-$most] bad sleeps$" "$dir/out" || fail "its sleeps"
   check "what it says" "$(cat "$dir/err")" = ""
 }
 # refused TEXT ARGS...: in one line with this text.

