@@ -1,5 +1,5 @@
-// Reads clocks by system call: the program may have its own clock_gettime, and we may need the time
-// before that function is ready.
+// Reads clocks, and sleeps, by system call: the program may have its own clock_gettime, and we may
+// need the time before that function is ready.
 #pragma once
 
 #include <time.h>
@@ -19,6 +19,13 @@ inline std::uint64_t clock_ns(clockid_t clock) {
   }
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Waits for another thread to end what takes it a few system calls. It sleeps, because that thread
+// may have a lower priority. Async-signal-safe.
+inline void pause_shortly() {
+  timespec pause{0, 20'000};
+  arch::kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
 }
 
 // The CPU clock of a thread of this process, as the kernel encodes it.

@@ -73,7 +73,8 @@ class Inheritance {
     ThreadState& state = *fbleprof_hot.self;
     signal_safe::BusyGuard guard(state);
     replay(guard, state, gate_, top_);
-    if (context_) replay_context(guard, state);
+    // The stack of a coroutine has no room for a long path.
+    if (context_) on_large_stack([&] { replay_context(guard, state); });
   }
 
   void release() {
@@ -324,8 +325,7 @@ void become_own_process(ThreadState* inherited) {
   if (const StackBounds stack = inheritance.signal_stack(); stack.high != 0) {
     note_signal_stack(reinterpret_cast<void*>(stack.low), stack.high - stack.low);
   }
-  // The stack of a coroutine has no room for a long path.
-  on_large_stack([&] { inheritance.replay_stacks(); });
+  inheritance.replay_stacks();
   profile.parents_file = nullptr;
   inheritance.release();
   session.arena.header()->state = format::State::kLive;

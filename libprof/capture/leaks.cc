@@ -150,7 +150,7 @@ class Search {
     waiting_ = static_cast<Range*>(session.pages.take(waiting_bytes_));
     if (waiting_ == nullptr) return false;
     large_ = waiting_ + most_waiting_ + 1;
-    find_large(touched_);
+    if (most_large_ != 0) find_large(touched_);
     end_ns_ = signal_safe::monotonic_ns() + kMostNs;
     search_stacks();
     const bool read = search_mappings();

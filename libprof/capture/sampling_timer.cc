@@ -33,11 +33,6 @@ int rings = 0;
 // How many threads have an event's descriptor open, and how many forks are under way.
 std::atomic<int> opening{0}, forking{0};
 
-void pause_shortly() {
-  timespec pause{0, 20'000};
-  kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
-}
-
 // While this lives and is true, the calling thread may open an event, and no fork is under way.
 // Signals are blocked: a handler might fork, and wait for us. We do not wait for a fork: it may
 // wait for a lock of the code that a handler of ours has interrupted.

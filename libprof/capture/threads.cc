@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 
@@ -96,9 +95,7 @@ void pin_and(ThreadMemory& memory, Change change) {
     if (Pin pin{memory}) return change(memory.state);
     const std::uint32_t use = memory.use.load();
     if (use != ThreadMemory::kAttached && use != ThreadMemory::kPinned) return;
-    // Sleeps: the other thread may have a lower priority.
-    timespec pause{0, 20'000};
-    kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+    pause_shortly();
   }
 }
 
@@ -489,7 +486,7 @@ void begin_end(ThreadMemory& memory) {
   std::uint32_t attached = ThreadMemory::kAttached;
   while (!memory.use.compare_exchange_weak(attached, ThreadMemory::kEnding)) {
     attached = ThreadMemory::kAttached;
-    kernel_call(SYS_sched_yield);
+    pause_shortly();
   }
 }
 
