@@ -37,20 +37,35 @@ void empty(fbleprof_context& context, const ThreadState& thread, format::Ref bas
   context.stack.file = session.this_file();
 }
 
-// The node for the same path in another tree.
-format::Ref transplant(const BusyGuard& guard, signal_safe::CallTree& tree, format::Ref node,
-                       int depth) {
-  const format::Node* n = tree.node_at(node);
-  if (n->parent == 0 || depth > kLongestTransplant) return tree.root();
-  const format::Ref parent = transplant(guard, tree, n->parent, depth + 1);
-  return tree.enter(guard, parent, n->function, 0, format::kEdgeSampled).to;
+// The node for the same path in another tree. Paths are found from below and made from above, a
+// part at a time: the stack of a coroutine has no room for a long one.
+format::Ref transplant(const BusyGuard& guard, signal_safe::CallTree& tree, format::Ref node) {
+  constexpr int kPart = 64;
+  format::Ref functions[kPart];
+  int length = 0;
+  for (format::Ref at = node; tree.node_at(at)->parent != 0 && length < kLongestTransplant;
+       at = tree.node_at(at)->parent) {
+    ++length;
+  }
+  format::Ref made = tree.root();
+  while (length != 0) {
+    const int part = (length - 1) % kPart + 1;
+    length -= part;
+    format::Ref at = node;
+    for (int below = 0; below < length; ++below) at = tree.node_at(at)->parent;
+    for (int i = part; i-- > 0; at = tree.node_at(at)->parent) functions[i] = tree.function_of(at);
+    for (int i = 0; i < part; ++i) {
+      made = tree.enter(guard, made, functions[i], 0, format::kEdgeSampled).to;
+    }
+  }
+  return made;
 }
 
 // Replaces the nodes that a stack's entries name by the nodes for the same paths in another tree.
 __attribute__((noinline)) void move_entries(const BusyGuard& guard, Stack& stack,
                                             signal_safe::CallTree& tree) {
   format::Ref below = stack.base;
-  stack.base = transplant(guard, tree, stack.base, 0);
+  stack.base = transplant(guard, tree, stack.base);
   format::Ref at = stack.base;
   for (Entry* entry = stack.gate + 1; entry <= stack.saved_top; ++entry) {
     const format::Ref node = signal_safe::node_of_word(entry->word);

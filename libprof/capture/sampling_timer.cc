@@ -136,16 +136,14 @@ long bytes_of(const signal_safe::Options& options) {
   return options.event != 0 ? 2 * kPage : kPage;
 }
 
+// Only with an Opening that says yes.
 void* open_event(std::uint32_t tid, int signal_number, std::uint64_t period,
-                 const signal_safe::Options& options, bool* is_held_back) {
+                 const signal_safe::Options& options) {
   const bool is_clock = options.event == 0;
   perf_event_attr attributes =
       format::attributes_of(is_clock ? kClock : format::kEvents[options.event - 1]);
   attributes.sample_period = period;
   attributes.wakeup_events = 1;
-  const Opening guard;
-  *is_held_back = !guard;
-  if (!guard) return nullptr;
   const long fd = open_descriptor(attributes, is_caller(tid) ? 0 : static_cast<long>(tid));
   if (kernel_failed(fd)) return nullptr;
   const OwnerOfDescriptor owner{kOwnerIsThread, static_cast<int>(tid)};
@@ -195,7 +193,8 @@ std::uint64_t first_of(std::uint64_t period_ns, std::uint64_t passed_ns) {
   return first > kLeastNs ? first : kLeastNs;
 }
 
-void start_event(ThreadState& thread, int signal_number, Rate rate, std::uint64_t passed_ns) {
+void start_event(const Opening& guard, ThreadState& thread, int signal_number, Rate rate,
+                 std::uint64_t passed_ns) {
   thread.event_period_ns = 0;
   if (__atomic_load_n(&events, __ATOMIC_RELAXED) >= kMostEvents) return;
   const signal_safe::Options& options = thread.session->options;
@@ -205,21 +204,24 @@ void start_event(ThreadState& thread, int signal_number, Rate rate, std::uint64_
   // would if the times of recording were one.
   const std::uint64_t of_events = options.event_period * first / period_ns;
   const std::uint64_t period = is_clock ? first : of_events != 0 ? of_events : 1;
-  bool is_held_back = false;
-  thread.sampling_page = open_event(thread.tid, signal_number, period, options, &is_held_back);
+  if (guard) thread.sampling_page = open_event(thread.tid, signal_number, period, options);
   thread.events_seen = 0;
   if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
   if (thread.sampling_page && is_clock) thread.event_period_ns = period_ns;
   // The period becomes whole; the fork ends.
-  if (is_held_back || (thread.sampling_page && passed_ns != 0)) thread.next_rate_hz = rate.hz;
+  if (!guard || (thread.sampling_page && passed_ns != 0)) thread.next_rate_hz = rate.hz;
 }
 
+// The thread's handler may be reading the page.
 void end_event(ThreadState& thread) {
-  if (!thread.sampling_page) return;
-  kernel_call(SYS_munmap, reinterpret_cast<long>(thread.sampling_page),
-              bytes_of(thread.session->options));
+  void* const page = thread.sampling_page;
+  if (!page) return;
+  __atomic_store_n(&thread.sampling_page, nullptr, __ATOMIC_SEQ_CST);
+  while (!is_caller(thread.tid) && __atomic_load_n(&thread.reads_page, __ATOMIC_SEQ_CST)) {
+    pause_shortly();
+  }
+  kernel_call(SYS_munmap, reinterpret_cast<long>(page), bytes_of(thread.session->options));
   __atomic_fetch_sub(&events, 1, __ATOMIC_RELAXED);
-  thread.sampling_page = nullptr;
   thread.event_period_ns = 0;
 }
 
@@ -255,11 +257,16 @@ void settle_switches(Settings& settings, bool allow_perf) {
 
 std::uint64_t take_events(ThreadState& thread, int code) {
   const signal_safe::Options& options = thread.session->options;
-  if (options.event == 0 || code != POLL_IN || thread.sampling_page == nullptr) return 0;
+  if (options.event == 0 || code != POLL_IN) return 0;
+  // Another thread, which ends the event, waits for this one.
+  __atomic_store_n(&thread.reads_page, true, __ATOMIC_SEQ_CST);
+  const auto* page = static_cast<const perf_event_mmap_page*>(
+      __atomic_load_n(&thread.sampling_page, __ATOMIC_SEQ_CST));
+  std::uint64_t head = thread.events_seen;
+  if (page != nullptr) head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+  __atomic_store_n(&thread.reads_page, false, __ATOMIC_RELEASE);
   // A sample without contents is a head of 8 bytes.
   constexpr std::uint64_t kSampleBytes = 8;
-  const auto* page = static_cast<const perf_event_mmap_page*>(thread.sampling_page);
-  const std::uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
   const std::uint64_t samples = (head - thread.events_seen) / kSampleBytes;
   thread.events_seen = head;
   return samples * options.event_period;
@@ -268,7 +275,7 @@ std::uint64_t take_events(ThreadState& thread, int code) {
 format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz,
                                bool allow_perf, std::uint64_t passed_ns) {
   const Rate rate{rate_hz};
-  if (allow_perf) start_event(thread, signal_number, rate, passed_ns);
+  if (allow_perf) start_event(Opening(), thread, signal_number, rate, passed_ns);
   if (allow_perf && thread.session->options.preempted) open_ring(thread);
   const bool timer = make_timer(
       thread.tid, signal_number,
@@ -286,10 +293,14 @@ bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer) {
 
 void change_event(ThreadState& thread, int signal_number) {
   const std::uint32_t rate_hz = thread.next_rate_hz;
-  // Without the timer, no sample would come back to this.
-  if (rate_hz == 0 || (forking.load() != 0 && !thread.has_timer)) return;
-  end_event(thread);  // at once: its short period must not repeat
-  start_event(thread, signal_number, Rate{rate_hz}, 0);
+  if (rate_hz == 0) return;
+  {
+    const Opening guard;
+    // Without the timer, no sample would come back to this.
+    if (!guard && !thread.has_timer) return;
+    end_event(thread);  // at once: its short period must not repeat
+    start_event(guard, thread, signal_number, Rate{rate_hz}, 0);
+  }
   // Until the system allows it, each tick tries again.
   thread.next_rate_hz = thread.sampling_page ? 0 : rate_hz;
   if (thread.session->options.preempted) open_ring(thread);

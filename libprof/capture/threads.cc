@@ -222,6 +222,7 @@ void reset_memory(ThreadMemory& memory) {
   memory.state.resting_until_ns = 0;
   memory.state.searches_in_vain = 0;
   memory.state.known.forget();
+  if (memory.state.rates != nullptr) memory.state.rates->forget();
   if (memory.state.allocations != nullptr) memory.state.allocations->newest = nullptr;
 }
 
@@ -581,6 +582,7 @@ void charge_rest_of_this_thread() {
   if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return;
   ThreadState& thread = *fbleprof_hot.self;
   SamplingBlocked guard;
+  // If another thread turns it off at this moment, at most what passed since then is charged, too.
   if (session.recording.load()) return signal_safe::charge_rest(thread);
   // Another thread may be about to turn it on.
   if (Pin pin{*memory_of(&thread)}) signal_safe::charge_until_stop(thread);

@@ -5,8 +5,7 @@
 namespace fbleprof::signal_safe {
 
 void CallRates::look(const Slot* cache, std::uint64_t cpu_ns, std::uint64_t most, Unhook unhook) {
-  // If the clock is behind, another thread has taken over this memory.
-  if (round_ns_ == 0 || cpu_ns < round_ns_) {
+  if (round_ns_ == 0) {
     for (Counter& counter : counters_) counter.calls = nullptr;
     begin_round(cpu_ns);
   }

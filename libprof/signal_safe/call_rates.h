@@ -27,6 +27,9 @@ class CallRates {
   // second of the thread's CPU time. At most kPartsAtOnce parts of 4 kB, and at most one call.
   void look(const Slot* cache, std::uint64_t cpu_ns, std::uint64_t most, Unhook unhook);
 
+  // Another thread takes over this memory.
+  void forget() { round_ns_ = 0; }
+
  private:
   static constexpr std::uint32_t kParts = 128, kPartsAtOnce = 8;
   static constexpr std::uint32_t kSlots = kFirstCacheSlots / kParts;  // of a part

@@ -6,7 +6,8 @@
 // hypervisor gave to others), is charged to its own context. If one context got them all, a short
 // run would show it with up to 40 ms too much.
 //
-// Belongs to one thread. No lock, no allocation, bounded: for the signal handler.
+// Belongs to one thread; the one that ends the process takes what is left, while the owner may run:
+// the parts can then be wrong, but no loop gets long. No lock, no allocation, bounded: for the signal handler.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,13 @@ class KernelTime {
   };
 
   std::uint64_t total_ns() const { return total_ns_; }
-  bool is_empty() const { return count_ == 0; }
+  bool is_empty() const { return count_ - 1 >= kMostParts; }
   bool is_full() const { return count_ == kMostParts; }
 
   // Adds the newest part. Not when full.
   void add(Part part) {
     total_ns_ += part.ns;
+    if (is_empty()) count_ = 0;
     if (count_ != 0 && at(count_ - 1).context == part.context) {
       at(count_ - 1).ns += part.ns;
     } else {
@@ -48,7 +50,7 @@ class KernelTime {
   // Takes `most` ns, or what there is, the newest first; how much.
   std::uint64_t take_newest(std::uint64_t most) {
     std::uint64_t taken = 0;
-    while (taken < most && count_ != 0) {
+    while (taken < most && !is_empty()) {
       Part& newest = at(count_ - 1);
       const std::uint64_t rest = most - taken;
       const std::uint64_t ns = newest.ns < rest ? newest.ns : rest;

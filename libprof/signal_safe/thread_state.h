@@ -130,6 +130,7 @@ struct ThreadState {
   bool is_left_out = false;  // by the user's filter: hooks and samples find no shadow stack
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;   // of the perf event
+  bool reads_page = false;         // the handler does: another thread must not unmap it
   std::uint64_t events_seen = 0;   // bytes of its samples that were charged, if it is no clock
   std::uint32_t next_rate_hz = 0;  // of the perf event that the next sample makes; 0: it makes none
   SwitchRing switches;

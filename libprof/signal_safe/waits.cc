@@ -435,6 +435,7 @@ void end_thread(WaitThread& own) {
 void start_thread(WaitThread& own) {
   own.served += 1;
   own.gathered_ns = own.ending_frame = 0;
+  own.patience = 0;
   rusage usage{};
   own.knows_switches = read_usage(&usage);
   own.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);

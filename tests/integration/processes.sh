@@ -26,6 +26,12 @@ for mode in plain fentry; do
   done
 done
 
+begin "a context that goes on, 2000 blocks deep, in a thread with the smallest stack"
+same "$PROGRAMS/small_stacks.plain" moved
+verified "$profile"
+check "its calls are below all blocks" \
+  "$("$REPORT" --path block_1998,block_1999,moved --format csv "$profile" | grep -c '^step,moved,1,')" = 1
+
 for mode in fentry cyg; do
   begin "fork $mode"
   same "$PROGRAMS/processes.$mode" fork

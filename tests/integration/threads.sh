@@ -90,6 +90,13 @@ for mode in fentry plain; do
   check "the next threads have samples" "$(dominated work | cut -d. -f1)" -ge 60
   check "little is of no function" "$(share '[root]' | cut -d. -f1)" -le 25
 
+  # Where the kernel refuses events (a container), CPU time is the clock.
+  begin "recording is turned off while threads have an event's samples, $mode"
+  settings=(FBLEPROF_CLOCK=page-faults FBLEPROF_RATE=100000)
+  same "$PROGRAMS/ending_threads.$mode" faults
+  verified "$profile"
+  settings=()
+
   begin "sections shorter than a sampling period, $mode"
   profiled "$PROGRAMS/ending_threads.$mode" sections
   verified "$profile"

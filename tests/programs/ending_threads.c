@@ -1,18 +1,19 @@
-/* Usage: ending_threads WAY: what others do to threads at the moment at which these end.
- *   named    gives them names; then turns recording off and on
- *   toggled  turns recording off and on; then other threads compute, in work()
- *   sections turns recording on for work() only, a tenth of a sampling period each time, and
- * computes as long between in rest(); a second thread computes in other() all the time profile
- * records into a profile of its own while it is in work(), a tenth of a period each time renamed  a
- * thread names itself and computes; so does the main thread, which ends the process apart    a
- * thread "parser" computes; then, in its memory, one "helper"
- */
+// Usage: ending_threads WAY: what others do to threads at the moment at which these end, or sample.
+//   named    gives them names; then turns recording off and on
+//   toggled  turns recording off and on; then other threads compute, in work()
+//   faults   turns recording off and on while threads have page faults
+//   sections turns recording on for work() only, a tenth of a sampling period each time, and
+//            computes as long between in rest(); a second thread computes in other() all the time
+//   profile  records into a profile of its own while it is in work(), a tenth of a period each time
+//   renamed  a thread names itself and computes; so does the main thread, which ends the process
+//   apart    a thread "parser" computes; then, in its memory, one "helper"
 #define _GNU_SOURCE
 #include <fbleprof/fbleprof.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 static double now(clockid_t clock) {
@@ -103,6 +104,31 @@ static void toggled(void) {
   for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
 }
 
+static void* has_faults(void* unused) {
+  enum { kBytes = 1 << 20 };
+  char* memory =
+      mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  while (go) {
+    for (int i = 0; i < kBytes; i += 4096) memory[i] = 1;
+    madvise(memory, kBytes, MADV_DONTNEED);
+  }
+  munmap(memory, kBytes);
+  return unused;
+}
+
+static void faults(void) {
+  enum { kThreads = 3, kRounds = 500 };
+  pthread_t threads[kThreads];
+  go = 1;
+  for (int i = 0; i < kThreads; ++i) threads[i] = start(has_faults, NULL);
+  for (int round = 0; round < kRounds; ++round) {
+    fbleprof_stop();
+    fbleprof_start();
+  }
+  go = 0;
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+}
+
 static void sections(void) {
   go = 1;
   const pthread_t thread = start(is_other, NULL);
@@ -130,6 +156,7 @@ int main(int argc, char** argv) {
   const char* way = argc > 1 ? argv[1] : "";
   if (strcmp(way, "named") == 0) named();
   if (strcmp(way, "toggled") == 0) toggled();
+  if (strcmp(way, "faults") == 0) faults();
   if (strcmp(way, "sections") == 0) sections();
   if (strcmp(way, "profile") == 0) profile();
   if (strcmp(way, "renamed") == 0) {

@@ -84,6 +84,18 @@ TEST_F(ElapsedTest, WithoutSystemCallsEachContextIsChargedWithWhatItsSamplesPutA
   EXPECT_EQ(late_[8], 75 * 4 * kMs);
 }
 
+TEST(KernelTime, WhatTheEndOfTheProcessTookMeanwhileEndsNoLoop) {
+  KernelTime time;
+  time.add({5, 1});
+  time.take_oldest();
+  time.take_oldest();  // as its owner may, which saw a part a moment before
+  EXPECT_TRUE(time.is_empty());
+  EXPECT_EQ(time.take_newest(100), 0u);
+  time.add({7, 2});
+  EXPECT_EQ(time.take_oldest().ns, 7u);
+  EXPECT_TRUE(time.is_empty());
+}
+
 TEST_F(ElapsedTest, PartsOfMoreContextsThanThereIsRoomForAreChargedTheOldestFirst) {
   for (format::Ref context = 1; context <= 100; ++context) {
     after(2 * kMs, Sampled::kUser, context);
