@@ -7,7 +7,8 @@
 // run would show it with up to 40 ms too much.
 //
 // Belongs to one thread; the one that ends the process takes what is left, while the owner may run:
-// the parts can then be wrong, but no loop gets long. No lock, no allocation, bounded: for the signal handler.
+// the parts can then be wrong, but no loop gets long. No lock, no allocation, bounded: for the
+// signal handler.
 #pragma once
 
 #include <cstdint>

@@ -106,8 +106,7 @@ static void toggled(void) {
 
 static void* has_faults(void* unused) {
   enum { kBytes = 1 << 20 };
-  char* memory =
-      mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* memory = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   while (go) {
     for (int i = 0; i < kBytes; i += 4096) memory[i] = 1;
     madvise(memory, kBytes, MADV_DONTNEED);
