@@ -4,6 +4,8 @@
 // gives events that open and close frames. speedscope 1.25 walks call trees by recursion and fails
 // to load 4000 levels, as events or as samples; so everything below level 1000 is one frame,
 // [deeper].
+#include <fmt/format.h>
+
 #include "analysis/costs.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
@@ -71,6 +73,7 @@ class SpeedscopeWriter {
       const std::string file = escape(profile_.text(functions.file[f]));
       if (!file.empty()) json_.member("file", file);
       if (functions.line[f] != 0) json_.member("line", std::uint64_t{functions.line[f]});
+      if (functions.kind[f] == FunctionKind::kInstruction) place(function);
       json_.EndObject();
     }
     deeper_ = met;
@@ -79,6 +82,17 @@ class SpeedscopeWriter {
     json_.EndObject();
     json_.EndArray();
     json_.EndObject();
+  }
+
+  // Members of our own, which speedscope ignores: a sampled address is read back as one.
+  void place(FunctionId function) {
+    const Functions& functions = profile_.functions();
+    json_.member("address", fmt::format("0x{:x}", functions.address[function.index()]));
+    const ModuleId id = functions.module[function.index()];
+    if (!id) return;
+    const Module& module = profile_.modules()[id.index()];
+    json_.member("module", escape(profile_.text(module.path)));
+    json_.member("build_id", escape(profile_.text(module.build_id)));
   }
 
   std::uint32_t frame(std::size_t node) const { return frame_[nodes_.function[node].index()] - 1; }
