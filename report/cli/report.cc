@@ -239,8 +239,12 @@ std::vector<std::string> compared_metrics(const Profile& run, const Options& opt
   if (options.action == Options::Action::kServe) {
     for (const profile::Metric& metric : run.metrics()) names.insert(metric.name);
   }
-  names.insert(options.metric.empty() ? analysis::default_metric(run)->name : options.metric);
-  for (const Limit& limit : options.limits) names.insert(limit.metric);
+  const auto add = [&](const std::string& called) {
+    const profile::Metric* metric = analysis::metric_called(run, called);
+    names.insert(metric != nullptr ? metric->name : called);
+  };
+  add(options.metric.empty() ? analysis::default_metric(run)->name : options.metric);
+  for (const Limit& limit : options.limits) add(limit.metric);
   return {names.begin(), names.end()};
 }
 
@@ -306,7 +310,7 @@ Profile add_names(const Profile& profile, const Options& options, const Needs& n
 
 Result<const profile::Metric*> choose_metric(const Profile& profile, const std::string& wanted) {
   const profile::Metric* metric =
-      wanted.empty() ? analysis::default_metric(profile) : profile.find_metric(wanted);
+      wanted.empty() ? analysis::default_metric(profile) : analysis::metric_called(profile, wanted);
   if (metric != nullptr) return metric;
   return no_such_metric(profile, wanted);
 }
@@ -471,7 +475,7 @@ bool shows_times(const Profile& profile, const profile::Metric& shown, const Opt
   };
   return is_time(&shown) ||
          std::any_of(options.limits.begin(), options.limits.end(), [&](const Limit& limit) {
-           return is_time(profile.find_metric(limit.metric));
+           return is_time(analysis::metric_called(profile, limit.metric));
          });
 }
 

@@ -447,6 +447,17 @@ TEST_F(CommandLine, RunsThatDifferNameBothCauses) {
            "not do the same each time, or much of it is in short functions"}});
 }
 
+TEST_F(CommandLine, SamplesOfAnEventHaveItsName) {
+  write("perf", "a 1 5.0: cpu-clock:\n\t1 f+0x1 (/a)\n\na 1 5.1: cpu-clock:\n\t1 f+0x1 (/a)\n");
+  expect({
+      {{"--self", "--metric", "cpu-clock", "--format", "csv", "$perf"}, "f,2,"},
+      {{"--self", "--metric", "cpu-clock samples", "--format", "csv", "$perf"}, "f,2,"},
+      {{"--diff", "$perf", "--metric", "cpu-clock", "--fail-if", "0 cpu-clock", "$perf"},
+       "cpu-clock samples 2"},
+      {{"--self", "--metric", "cpu", "$perf"}, "there are cpu-clock samples"},
+  });
+}
+
 TEST_F(CommandLine, PatternsOfFilesAreLookedForInEveryOption) {
   for (const char* option : {"--select", "--fold", "--keep"}) {
     expect({{{"--self", option, "file:*.c", "$one"}, "\"file:*.c\" names no function"}});
