@@ -13,6 +13,7 @@
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
 #include "report/text/json_writer.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -27,13 +28,30 @@ const char* unit_name(const std::string& unit) {
   return unit == "bytes" ? "bytes" : "none";
 }
 
+// By function. A sampled address has the name of its function, which it does not make ambiguous:
+// other members tell them apart.
+std::vector<std::string> names_of_frames(const Profile& profile) {
+  const auto is_place = [&](FunctionId f) {
+    return profile.functions().kind[f.index()] == FunctionKind::kInstruction;
+  };
+  std::vector<FunctionId> functions = profile.nodes().function;
+  std::erase_if(functions, is_place);
+  const Names names = Names(profile).marked(functions);
+  std::vector<std::string> all(profile.functions().count());
+  for (const FunctionId f : profile.nodes().function) {
+    std::string& name = all[f.index()];
+    if (name.empty()) name = is_place(f) ? names.whole(f) : names.whole_marked(f);
+  }
+  return all;
+}
+
 class SpeedscopeWriter {
  public:
   explicit SpeedscopeWriter(const Export& input)
       : input_(input),
         profile_(input.profile),
         nodes_(input.profile.nodes()),
-        names_(distinct_names(input.profile)),
+        names_(names_of_frames(input.profile)),
         frame_(input.profile.functions().count()) {}
 
   std::string write() {
