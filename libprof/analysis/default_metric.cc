@@ -1,5 +1,7 @@
 #include "analysis/default_metric.h"
 
+#include <string>
+
 #include "analysis/costs.h"
 
 namespace fbleprof::analysis {
@@ -21,6 +23,11 @@ Role clock_role(Clock clock) {
 }
 
 }  // namespace
+
+const Metric* metric_called(const Profile& profile, std::string_view name) {
+  const Metric* metric = profile.find_metric(name);
+  return metric != nullptr ? metric : profile.find_metric(std::string(name) + " samples");
+}
 
 const Metric* clock_metric(const Profile& profile, const Process& process) {
   return profile.find_metric(clock_role(process.clock));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace fbleprof::transform {
 
@@ -20,6 +21,21 @@ std::uint64_t hash(std::uint64_t from, std::string_view text) {
   return (from ^ 0xff) * 0x100000001b3u;  // ends the text
 }
 
+// What tells a function from others of its name that the profile need not hold; "" = nothing does.
+std::string_view home_of(const Profile& profile, std::size_t function) {
+  const Functions& functions = profile.functions();
+  switch (functions.kind[function]) {
+    case FunctionKind::kBlock:
+    case FunctionKind::kScript:
+    case FunctionKind::kJit:
+      return base_name(profile.text(functions.file[function]));
+    default:
+      return functions.namesakes[function] > Namesakes::kNone
+                 ? profile.text(functions.unit[function])
+                 : std::string_view();
+  }
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> stable_ids(const Profile& profile) {
@@ -33,16 +49,16 @@ std::vector<std::uint64_t> stable_ids(const Profile& profile) {
     std::uint64_t id = functions.module[f] ? of_module[functions.module[f].index()] : 0;
     const std::string_view linkage = profile.text(functions.linkage_name[f]);
     id = hash(id, linkage.empty() ? display_name(profile, FunctionId(f)) : linkage);
+    const std::string_view home = home_of(profile, f);
+    if (!home.empty()) id = hash(id, home);
     ids[f] = (id ^ id >> kBits) & ((std::uint64_t{1} << kBits) - 1);
   }
   std::vector<std::uint32_t> order(ids.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     if (ids[a] != ids[b]) return ids[a] < ids[b];
-    if (functions.address[a] != functions.address[b]) {
-      return functions.address[a] < functions.address[b];
-    }
-    return a < b;
+    return std::tie(functions.address[a], functions.line[a], a) <
+           std::tie(functions.address[b], functions.line[b], b);
   });
   for (std::size_t i = 1, first = 0; i < order.size(); ++i) {
     if (ids[order[i]] != ids[order[first]]) {

@@ -2,7 +2,9 @@
 //
 // A link may outlive the run that it was made for, so an id is a hash of what does not change from
 // run to run: the module's base name and the function's linkage name (or its display name if it has
-// no other). Address order tells namesakes of one module apart.
+// no other). Namesakes of one module are told apart by their units, which the symbol table tells
+// (profile/namesakes.h), those of scripts and blocks by their files. Where nothing tells, addresses
+// and lines do, in their order among those that the profile holds.
 #pragma once
 
 #include <cstdint>

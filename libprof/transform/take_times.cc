@@ -225,7 +225,7 @@ Profile without_baseline(const Profile& profile, const Parts& hooked) {
 }  // namespace
 
 Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::string_view time,
-                              std::string_view base_time) {
+                              std::string_view base_time, bool with_samples) {
   const auto found = time_metric(profile, time);
   if (!found) return found.error();
   const auto base_found = time_metric(profile, base_time);
@@ -250,7 +250,6 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
   std::vector<Dealer> all_time(profile.functions().count()), all_calls(all_time.size());
   std::vector<std::uint64_t> all_amounts(all_time.size());
   std::vector<Dealer> by_time(pairs.count()), by_calls(by_time.size());
-  std::vector<std::uint64_t> amounts(by_time.size());
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (!owner[n]) continue;
     const NodeId node(n);
@@ -260,6 +259,13 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
     by_calls[pairs.pair_of[n]].add_weight(calls.value(node));
     all_calls[owner[n].index()].add_weight(calls.value(node));
   }
+  // The pair that gets what the other run measured at a node below a function with hooks.
+  const auto is_below = [&](std::size_t n) {
+    return is_own[n] == 0 && by_time[pairs.pair_of[n]].weights() == 0;
+  };
+  const auto pair_for = [&](std::size_t n) {
+    return is_below(n) ? pairs.own_pair(owner[n]) : pairs.pair_of[n];
+  };
   TakenTimes result;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     const std::uint64_t time_ns = base.value(NodeId(n));
@@ -268,44 +274,63 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
       result.elsewhere_ns += time_ns;
       continue;
     }
-    std::uint32_t pair = pairs.pair_of[n];
-    if (is_own[n] == 0 && by_time[pair].weights() == 0) {
-      result.below_ns += time_ns;
-      pair = pairs.own_pair(owner[n]);
-    }
-    amounts[pair] += time_ns;
+    if (is_below(n)) result.below_ns += time_ns;
     all_amounts[owner[n].index()] += time_ns;
   }
   if (result.elsewhere_ns == result.total_ns) {
     return Error{"", std::nullopt, "--times-from: none of its functions was called in this run",
                  "is it the same program, with its symbols?"};
   }
-  for (std::size_t f = 0; f < pairs.count(); ++f) {
-    (by_time[f].weights() != 0 ? by_time : by_calls)[f].set_amount(amounts[f]);
-  }
-
   result.moved = moved_share(all_time, all_calls, all_amounts);
 
-  auto values = std::make_shared<Counts>(nodes.count());
-  values->add(0, result.elsewhere_ns);
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
-    const NodeId node(n);
-    values->add(n, own.unchanged(node));
-    if (!owner[n]) continue;
-    const std::uint32_t pair = pairs.pair_of[n];
-    if (by_time[pair].amount() != 0) {
-      values->add(n, by_time[pair].part_of(own.value(node)));
-    } else if (by_calls[pair].amount() != 0 && owner[n] == nodes.function[n]) {
-      values->add(n, by_calls[pair].part_of(calls.value(node)));
+  // The values of a metric whose amounts are those of `measured`, of the other run.
+  const auto spread = [&](const Own& replaced, const Metric& measured) {
+    auto values = std::make_shared<Counts>(nodes.count());
+    std::vector<std::uint64_t> amounts(pairs.count());
+    for (std::size_t n = 0; n < nodes.count(); ++n) {
+      const std::uint64_t amount = measured.value(NodeId(n));
+      if (owner[n]) {
+        amounts[pair_for(n)] += amount;
+      } else {
+        values->add(0, amount);
+      }
     }
-  }
+    std::vector<Dealer> in_time = by_time, in_calls = by_calls;
+    for (std::size_t f = 0; f < pairs.count(); ++f) {
+      (in_time[f].weights() != 0 ? in_time : in_calls)[f].set_amount(amounts[f]);
+    }
+    for (std::size_t n = 0; n < nodes.count(); ++n) {
+      const NodeId node(n);
+      values->add(n, replaced.unchanged(node));
+      if (!owner[n]) continue;
+      const std::uint32_t pair = pairs.pair_of[n];
+      if (in_time[pair].amount() != 0) {
+        values->add(n, in_time[pair].part_of(own.value(node)));
+      } else if (in_calls[pair].amount() != 0 && owner[n] == nodes.function[n]) {
+        values->add(n, in_calls[pair].part_of(calls.value(node)));
+      }
+    }
+    return values;
+  };
 
   Parts parts = profile.parts();
+  const Metric* samples = with_samples ? profile.find_metric(Role::kSamples) : nullptr;
+  const Metric* base_samples =
+      samples == nullptr ? nullptr : profile.find_metric(baseline_name(samples->name));
+  const auto is_kept_samples = [&](const Metric& metric) {
+    return base_samples != nullptr && metric.role == Role::kSamples;
+  };
   std::erase_if(parts.metrics, [&](const Metric& metric) {
-    return !metric.is_baseline && metric.name != time && measures_running(metric);
+    return !metric.is_baseline && metric.name != time && measures_running(metric) &&
+           !is_kept_samples(metric);
   });
   for (Metric& metric : parts.metrics) {
-    if (metric.name == time) metric.values = values;
+    if (metric.is_baseline) continue;
+    if (metric.name == time) {
+      metric.values = spread(own, base);
+    } else if (is_kept_samples(metric)) {
+      metric.values = spread(Own(profile, metric), *base_samples);
+    }
   }
   result.profile = without_baseline(Profile(std::move(parts)), hooked);
   return result;

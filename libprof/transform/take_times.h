@@ -16,7 +16,8 @@ namespace fbleprof::transform {
 
 struct TakenTimes {
   // Without the baseline's metrics, contexts, processes and threads; its time by another clock, its
-  // samples and its overhead are gone. Waits and lifetimes are those of the run with hooks.
+  // overhead and (but for with_samples) its samples are gone. Waits and lifetimes are those of the
+  // run with hooks.
   profile::Profile profile;
   std::uint64_t total_ns = 0;
   // Of that, in functions that were not called in the run with hooks: charged to the root.
@@ -41,7 +42,11 @@ struct TakenTimes {
 //
 // What was joined as unchanged (baseline.h), too, is of a run without counterpart: its calls weigh
 // nothing, and its part of `time` stays where it is.
+//
+// with_samples: the samples of the run without hooks, on which its times rest, are spread in the
+// same way and take the place of the other run's.
 Result<TakenTimes> take_times(const profile::Profile& profile, const profile::Parts& hooked,
-                              std::string_view time, std::string_view base_time);
+                              std::string_view time, std::string_view base_time,
+                              bool with_samples = false);
 
 }  // namespace fbleprof::transform

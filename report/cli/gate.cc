@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "analysis/costs.h"
+#include "analysis/default_metric.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/diff_view.h"
@@ -138,8 +139,9 @@ Result<Limit> parse_limit(const std::string& text) {
 }
 
 Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool normalize) {
-  const Metric* now = profile.find_metric(limit.metric);
-  const Metric* base = profile.find_metric(transform::baseline_name(limit.metric));
+  const Metric* now = analysis::metric_called(profile, limit.metric);
+  const Metric* base =
+      profile.find_metric(transform::baseline_name(now == nullptr ? limit.metric : now->name));
   if (now == nullptr || base == nullptr) {
     return wrong(limit.text, fmt::format("no metric \"{}\" in {}", limit.metric,
                                          now == nullptr ? "the profile" : "the baseline"));

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "analysis/call_sites.h"
 #include "analysis/costs.h"
@@ -172,9 +173,13 @@ struct Found {
   std::map<std::set<std::string>, std::string> by_metrics;
   std::vector<transform::Moment> moments;
   PlainRuns plain_runs;
-  std::string usual_metric;       // of the first file as a whole, if only a window is shown
-  std::string earlier_waits_of;   // the first file whose window holds them
-  std::vector<std::size_t> runs;  // of a comparison's side: the index of each run's first process
+  std::string usual_metric;      // of the first file as a whole, if only a window is shown
+  std::string earlier_waits_of;  // the first file whose window holds them
+  // Of a comparison's side:
+  std::vector<std::size_t> runs;     // the index of each run's first process
+  bool has_counted_times = false;    // some file has a sampled run whose times are not taken
+  std::vector<std::string> remarks;  // about the sampled runs whose times are taken
+  std::optional<Profile> all_trees;  // the outline of the only run, if its times are taken
 };
 
 // Whether a comparison finds counterparts of groups, which only separate trees have.
@@ -239,37 +244,13 @@ std::vector<std::string> compared_metrics(const Profile& run, const Options& opt
   if (options.action == Options::Action::kServe) {
     for (const profile::Metric& metric : run.metrics()) names.insert(metric.name);
   }
-  names.insert(options.metric.empty() ? analysis::default_metric(run)->name : options.metric);
-  for (const Limit& limit : options.limits) names.insert(limit.metric);
+  const auto add = [&](const std::string& called) {
+    const profile::Metric* metric = analysis::metric_called(run, called);
+    names.insert(metric != nullptr ? metric->name : called);
+  };
+  add(options.metric.empty() ? analysis::default_metric(run)->name : options.metric);
+  for (const Limit& limit : options.limits) add(limit.metric);
   return {names.begin(), names.end()};
-}
-
-// The same for a comparison; the runs stay apart, so that their spread measures chance.
-Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
-                          const Options& options, const Needs& needs, Progress& progress,
-                          Found& found) {
-  if (!are_runs) {
-    found.runs = {0};
-    return read_all(files, options, needs, progress, found);
-  }
-  std::vector<Profile> runs;
-  std::size_t processes = 0;
-  std::vector<std::string> metrics;  // those of the first run are those of all
-  for (const std::string& file : files) {
-    auto run = read_all({file}, options, needs, progress, found);
-    if (!run) return run.error();
-    if (runs.empty()) metrics = compared_metrics(*run, options);
-    // The mean of calls is that of the runs that counted them.
-    std::vector<std::string> of_run = metrics;
-    const profile::Metric* calls = run->find_metric(profile::Role::kCalls);
-    if (calls != nullptr && std::count(metrics.begin(), metrics.end(), calls->name) == 0) {
-      of_run.push_back(calls->name);
-    }
-    found.runs.push_back(processes);
-    processes += run->processes().size();
-    runs.push_back(transform::as_run(*run, of_run, runs.size() + 1));
-  }
-  return transform::join(runs);
 }
 
 // Whether a pattern needs source files, which only debug info names.
@@ -306,7 +287,7 @@ Profile add_names(const Profile& profile, const Options& options, const Needs& n
 
 Result<const profile::Metric*> choose_metric(const Profile& profile, const std::string& wanted) {
   const profile::Metric* metric =
-      wanted.empty() ? analysis::default_metric(profile) : profile.find_metric(wanted);
+      wanted.empty() ? analysis::default_metric(profile) : analysis::metric_called(profile, wanted);
   if (metric != nullptr) return metric;
   return no_such_metric(profile, wanted);
 }
@@ -432,6 +413,26 @@ bool is_slowed_by_counting(const Profile& profile) {
 // functions.
 constexpr double kMovedOfOneProgram = 0.2;
 
+std::string runs_differ(double moved) {
+  return fmt::format(
+      "the two runs differ: {:.0f} % of the time is in other functions. Either the "
+      "program did not do the same each time, or much of it is in short functions, "
+      "whose times come out too small while calls are counted",
+      100 * moved);
+}
+
+std::string time_elsewhere(const transform::TakenTimes& taken, const std::string& times_of) {
+  return fmt::format(
+      "{:.1f} % of the time of {} is in functions that were not called here: it is the root's",
+      100.0 * static_cast<double>(taken.elsewhere_ns) / static_cast<double>(taken.total_ns),
+      escape(times_of));
+}
+
+void drop_repeated(std::vector<std::string>& lines) {
+  std::set<std::string> seen;
+  std::erase_if(lines, [&](const std::string& line) { return !seen.insert(line).second; });
+}
+
 // A few of the names, and how many more there are.
 std::string first_of(const std::set<std::string>& names) {
   constexpr std::size_t kShown = 3;
@@ -453,14 +454,20 @@ Result<Loaded> load_without_own_times(const Options& options, const Needs& needs
   return loaded;
 }
 
-// Whether the files hold sampled runs, to take the times from. Metrics that only the counted run
+// Whether the times of sampled runs in the files may be taken. Metrics that only the counted run
 // has, its overhead and its samples, are shown unchanged.
-bool may_take_own_times(const Options& options) {
+bool may_take_own_times(const Options& options, const Needs& needs) {
   if (options.view != nullptr && !options.view->is_of_contexts()) return false;
-  if (!options.times_from.empty() || !options.baselines.empty()) return false;
+  if (!options.times_from.empty()) return false;
   // The counted run's moments do not exist in the sampled run.
   if (!options.own_times || has_window(options)) return false;
-  return options.metric != "overhead" && options.metric != "samples";
+  const auto is_counted_runs = [](const std::string& metric) {
+    return metric == "overhead" || metric == "samples";
+  };
+  // Counterparts of processes and threads are found in separate trees, not in one.
+  return !is_counted_runs(options.metric) && !pairs_groups(options, needs) &&
+         std::none_of(options.limits.begin(), options.limits.end(),
+                      [&](const Limit& limit) { return is_counted_runs(limit.metric); });
 }
 
 // Whether something that is shown, or that --fail-if checks, is a time.
@@ -471,28 +478,26 @@ bool shows_times(const Profile& profile, const profile::Metric& shown, const Opt
   };
   return is_time(&shown) ||
          std::any_of(options.limits.begin(), options.limits.end(), [&](const Limit& limit) {
-           return is_time(profile.find_metric(limit.metric));
+           return is_time(analysis::metric_called(profile, limit.metric));
          });
 }
 
 // Where a sampled run's times are not taken although there are some; "" = where they are, or if the
-// user chose so. `now`, `base`: the sampled runs of the files and of the baselines.
-std::string times_of_counted_run(const Options& options, const PlainRuns& now,
-                                 const PlainRuns& base) {
-  if (!options.times_from.empty() || !options.own_times) return {};
-  if (!options.baselines.empty()) {
-    if (!now.any && !base.any) return {};
-    const std::string_view whose = now.any && base.any ? "both sides'"
-                                   : now.any           ? "the new side's"
-                                                       : "the baseline's";
-    return fmt::format(
-        "{} times are those of the counted run, with what counting costs: comparisons do not use "
-        "the sampled run (--runs 2)",
-        whose);
+// user chose so. `now`, `base`: whether that is so on either side of a comparison.
+std::string times_of_counted_run(const Options& options, bool now, bool base) {
+  if (!options.times_from.empty() || !options.own_times || (!now && !base)) return {};
+  if (options.baselines.empty()) {
+    if (!has_window(options)) return {};
+    return "times are those of the counted run, with what counting costs: the sampled run "
+           "(--runs 2) does not have this window's moments";
   }
-  if (!has_window(options) || !now.any) return {};
-  return "times are those of the counted run, with what counting costs: the sampled run (--runs 2) "
-         "does not have this window's moments";
+  const std::string_view whose = now && base ? "both sides'"
+                                 : now       ? "the new side's"
+                                             : "the baseline's";
+  return fmt::format(
+      "{} times are those of the counted run, with what counting costs: this comparison does not "
+      "use the sampled run (--runs 2)",
+      whose);
 }
 
 // The files without a sampled run, whose times stay: nothing if each has one.
@@ -511,6 +516,111 @@ Result<std::optional<Profile>> read_without_sampled_run(const std::vector<std::s
   // None of them could be read before, either.
   if (options.tolerant) return std::optional<Profile>();
   return read.error();
+}
+
+// Whether a metric that is compared is in `counted`, and not in `taken`, which has other times.
+bool lacks_compared_metric(const Profile& counted, const Profile& taken, const Options& options) {
+  const auto is_gone = [&](const std::string& name) {
+    return counted.find_metric(name) != nullptr && taken.find_metric(name) == nullptr;
+  };
+  return is_gone(options.metric) ||
+         std::any_of(options.limits.begin(), options.limits.end(),
+                     [&](const Limit& limit) { return is_gone(limit.metric); });
+}
+
+// `counted` with the times of the sampled runs in its files, which are spread over its contexts as
+// in a view of these files: one tree, with names. None: they hold no such time.
+Result<std::optional<Profile>> with_own_times(const Profile& counted,
+                                              const std::vector<std::string>& files,
+                                              const PlainRuns& plain_runs, const Options& options,
+                                              const Needs& needs, Progress& progress,
+                                              Found& found) {
+  const std::string times_of = "the sampled run";
+  const auto wanted = choose_metric(counted, options.metric);
+  if (!wanted) return std::optional<Profile>();
+  Found again;
+  auto sampled = read_all(files, options, needs, progress, again, true);
+  if (!sampled) return sampled.error();
+  found.warnings.insert(found.warnings.end(), again.warnings.begin(), again.warnings.end());
+  auto rest = read_without_sampled_run(files, plain_runs, options, needs, progress);
+  if (!rest) return rest.error();
+  const auto chosen = time_to_take(counted, *sampled, (*wanted)->name, times_of);
+  if (!chosen) return std::optional<Profile>();
+
+  transform::MergeOptions how;
+  how.splits = needs.splits;
+  how.keep_leaves = needs.leaves;
+  how.aliases = transform::renamed_program(*sampled, counted);
+  std::vector<Profile> runs = {counted, transform::as_baseline(*sampled)};
+  if (*rest) runs.push_back(transform::as_unchanged(**rest));
+  Profile all = transform::join(runs);
+  if (options.symbols) all = add_names(all, options, needs, progress);
+  all = transform::merge(all, how);
+  const profile::Metric* time = time_to_replace(all, (*wanted)->name);
+  auto taken = transform::take_times(all, counted.parts(), time->name,
+                                     transform::baseline_name(*chosen), true);
+  if (!taken || lacks_compared_metric(counted, taken->profile, options)) {
+    return std::optional<Profile>();
+  }
+  const std::string about = escape(files[0]) + ": ";
+  if (taken->elsewhere_ns != 0) {
+    found.remarks.push_back(about + time_elsewhere(*taken, times_of));
+  }
+  if (taken->moved > kMovedOfOneProgram) {
+    found.remarks.push_back(about + runs_differ(taken->moved));
+  }
+  return std::optional<Profile>(std::move(taken->profile));
+}
+
+// Files that are compared, with the times that a view of them shows.
+Result<Profile> read_compared(const std::vector<std::string>& files, const Options& options,
+                              const Needs& needs, Progress& progress, Found& found) {
+  const PlainRuns others = std::exchange(found.plain_runs, {});
+  auto counted = read_all(files, options, needs, progress, found);
+  const PlainRuns here = found.plain_runs;
+  found.plain_runs.files.insert(others.files.begin(), others.files.end());
+  found.plain_runs.any |= others.any;
+  found.plain_runs.any_piped |= others.any_piped;
+  if (!counted || !here.any || options.baselines.empty()) return counted;
+  if (may_take_own_times(options, needs) && !here.any_piped) {
+    auto taken = with_own_times(*counted, files, here, options, needs, progress, found);
+    if (!taken) return taken.error();
+    if (*taken) {
+      found.all_trees = transform::outline(*counted);
+      return std::move(**taken);
+    }
+  }
+  found.has_counted_times = true;
+  return counted;
+}
+
+// One side of a comparison; several runs stay apart, so that their spread measures chance.
+Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
+                          const Options& options, const Needs& needs, Progress& progress,
+                          Found& found) {
+  if (!are_runs) {
+    found.runs = {0};
+    return read_compared(files, options, needs, progress, found);
+  }
+  std::vector<Profile> runs;
+  std::size_t processes = 0;
+  std::vector<std::string> metrics;  // those of the first run are those of all
+  for (const std::string& file : files) {
+    auto run = read_compared({file}, options, needs, progress, found);
+    if (!run) return run.error();
+    if (runs.empty()) metrics = compared_metrics(*run, options);
+    // The mean of calls is that of the runs that counted them.
+    std::vector<std::string> of_run = metrics;
+    const profile::Metric* calls = run->find_metric(profile::Role::kCalls);
+    if (calls != nullptr && std::count(metrics.begin(), metrics.end(), calls->name) == 0) {
+      of_run.push_back(calls->name);
+    }
+    found.runs.push_back(processes);
+    processes += run->processes().size();
+    runs.push_back(transform::as_run(*run, of_run, runs.size() + 1));
+  }
+  found.all_trees.reset();
+  return transform::join(runs);
 }
 
 // How to see the rest of a run, for someone who named its first profile.
@@ -592,7 +702,8 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     if (!about_files.empty()) skipped.push_back(about_files);
   }
   // The profile to compare with, or to take times from.
-  const bool may_take_own = may_take_own_times(options) && found.plain_runs.any;
+  const bool may_take_own =
+      options.baselines.empty() && may_take_own_times(options, needs) && found.plain_runs.any;
   const bool own_times = may_take_own && !found.plain_runs.any_piped;
   if (may_take_own && !own_times) {
     skipped.push_back(
@@ -604,7 +715,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
                                : options.times_from.empty() ? ""
                                                             : options.times_from[0];
   std::optional<Profile> base, unchanged;
-  PlainRuns sampled_bases;
+  bool has_counted_base = false;
   std::vector<std::size_t> runs = std::move(found.runs);  // of both sides
   if (takes_times || !options.baselines.empty()) {
     Found of_base;
@@ -615,7 +726,8 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     if (!other) return other.error();
     skipped.insert(skipped.end(), of_base.warnings.begin(), of_base.warnings.end());
     base = std::move(*other);
-    sampled_bases = std::move(of_base.plain_runs);
+    has_counted_base = of_base.has_counted_times;
+    found.remarks.insert(found.remarks.end(), of_base.remarks.begin(), of_base.remarks.end());
     for (const std::size_t first : of_base.runs) runs.push_back(profile.processes().size() + first);
     if (own_times) {
       auto rest = read_without_sampled_run(files, found.plain_runs, options, needs, progress);
@@ -640,8 +752,10 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
         escape(found.earlier_waits_of)));
   }
   if (shows_times(profile, **wanted, options)) {
-    std::string note = times_of_counted_run(options, found.plain_runs, sampled_bases);
+    const bool is_now = options.baselines.empty() ? found.plain_runs.any : found.has_counted_times;
+    std::string note = times_of_counted_run(options, is_now, has_counted_base);
     if (!note.empty()) skipped.push_back(std::move(note));
+    skipped.insert(skipped.end(), found.remarks.begin(), found.remarks.end());
   }
   for (const auto& [names, file] : found.by_metrics) {
     if (has_unnamed) break;
@@ -650,7 +764,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
                                   escape(file), escape(metric_name), escape(first_of(names))));
   }
   // Threads and processes before merging, which removes the distinction.
-  loaded.runs = transform::outline(profile);
+  loaded.runs = found.all_trees ? std::move(*found.all_trees) : transform::outline(profile);
 
   transform::MergeOptions how;
   how.splits = needs.splits;
@@ -704,6 +818,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     remarks.push_back(std::move(note));
   }
 
+  // Sides with names of their own have the same to say.
+  if (!options.baselines.empty()) drop_repeated(remarks);
+
   // Merge: one tree by path, across threads and processes.
   const auto said = static_cast<std::ptrdiff_t>(profile.warnings().size());
   profile = transform::merge(profile, how);
@@ -715,17 +832,10 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     if (!taken) return taken.error();
     profile = std::move(taken->profile);
     if (taken->elsewhere_ns != 0) {
-      remarks.push_back(fmt::format(
-          "{:.1f} % of the time of {} is in functions that were not called here: it is the root's",
-          100.0 * static_cast<double>(taken->elsewhere_ns) / static_cast<double>(taken->total_ns),
-          escape(times_of)));
+      remarks.push_back(time_elsewhere(*taken, times_of));
     }
     if (own_times && taken->moved > kMovedOfOneProgram) {
-      remarks.push_back(
-          fmt::format("the two runs differ: {:.0f} % of the time is in other functions. Either the "
-                      "program did not do the same each time, or much of it is in short functions, "
-                      "whose times come out too small while calls are counted",
-                      100 * taken->moved));
+      remarks.push_back(runs_differ(taken->moved));
     }
     // Most of the profile may be in a library; another program has a main, too.
     if (!own_times && taken->below_ns > taken->total_ns / 2) {

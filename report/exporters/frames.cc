@@ -113,9 +113,15 @@ class FramesBuilder {
       location.lines.insert(location.lines.begin(), line);
       return location;
     }
-    const bool native = functions_.kind[i] == FunctionKind::kNative ||
-                        functions_.kind[i] == FunctionKind::kInstruction;
-    return {mapping_of(f), native ? functions_.address[i] : 0, {line}};
+    return {mapping_of(f), has_address(f) ? functions_.address[i] : 0, {line}};
+  }
+
+  // Beside sampled addresses, that of a function would look like one: as if its first instruction
+  // had been sampled. Readers need it only to name the function.
+  bool has_address(FunctionId f) const {
+    const FunctionKind kind = functions_.kind[f.index()];
+    return kind == FunctionKind::kInstruction ||
+           (kind == FunctionKind::kNative && !(has_places_ && functions_.name[f.index()]));
   }
 
   void place_nodes() {
@@ -123,6 +129,9 @@ class FramesBuilder {
     std::vector<std::uint64_t> plain(functions_.count());
     std::map<Frames::Location, std::uint64_t> index;
     frames_.location_of_node.resize(nodes_.count());
+    for (std::size_t n = 0; n < nodes_.count() && !has_places_; ++n) {
+      has_places_ = is_place_in_parent(profile_, NodeId(n));
+    }
     for (std::size_t n = 0; n < nodes_.count(); ++n) {
       const std::size_t f = nodes_.function[n].index();
       const bool is_plain = functions_.kind[f] != FunctionKind::kInstruction &&
@@ -144,6 +153,7 @@ class FramesBuilder {
   const Nodes& nodes_;
   const Names names_;
   Frames frames_;
+  bool has_places_ = false;                // sampled addresses in functions
   std::vector<std::uint64_t> mapping_of_;  // by module
   std::map<std::tuple<std::string, std::string, std::uint64_t>, std::uint64_t> function_numbers_;
 };

@@ -2,7 +2,8 @@
 // referred to by number. Numbers begin at 1; 0 means none.
 //
 // Functions inlined into one another are lines of one location, the innermost first. So are a
-// sampled address and the function that it lies in.
+// sampled address and the function that it lies in. The location of a function itself comes before
+// those of its sampled addresses. Beside these it has no address, if it has a name.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,8 @@
 // gives events that open and close frames. speedscope 1.25 walks call trees by recursion and fails
 // to load 4000 levels, as events or as samples; so everything below level 1000 is one frame,
 // [deeper].
+#include <fmt/format.h>
+
 #include "analysis/costs.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
@@ -11,6 +13,7 @@
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
 #include "report/text/json_writer.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -25,13 +28,30 @@ const char* unit_name(const std::string& unit) {
   return unit == "bytes" ? "bytes" : "none";
 }
 
+// By function. A sampled address has the name of its function, which it does not make ambiguous:
+// other members tell them apart.
+std::vector<std::string> names_of_frames(const Profile& profile) {
+  const auto is_place = [&](FunctionId f) {
+    return profile.functions().kind[f.index()] == FunctionKind::kInstruction;
+  };
+  std::vector<FunctionId> functions = profile.nodes().function;
+  std::erase_if(functions, is_place);
+  const Names names = Names(profile).marked(functions);
+  std::vector<std::string> all(profile.functions().count());
+  for (const FunctionId f : profile.nodes().function) {
+    std::string& name = all[f.index()];
+    if (name.empty()) name = is_place(f) ? names.whole(f) : names.whole_marked(f);
+  }
+  return all;
+}
+
 class SpeedscopeWriter {
  public:
   explicit SpeedscopeWriter(const Export& input)
       : input_(input),
         profile_(input.profile),
         nodes_(input.profile.nodes()),
-        names_(distinct_names(input.profile)),
+        names_(names_of_frames(input.profile)),
         frame_(input.profile.functions().count()) {}
 
   std::string write() {
@@ -71,6 +91,7 @@ class SpeedscopeWriter {
       const std::string file = escape(profile_.text(functions.file[f]));
       if (!file.empty()) json_.member("file", file);
       if (functions.line[f] != 0) json_.member("line", std::uint64_t{functions.line[f]});
+      if (functions.kind[f] == FunctionKind::kInstruction) place(function);
       json_.EndObject();
     }
     deeper_ = met;
@@ -79,6 +100,17 @@ class SpeedscopeWriter {
     json_.EndObject();
     json_.EndArray();
     json_.EndObject();
+  }
+
+  // Members of our own, which speedscope ignores: a sampled address is read back as one.
+  void place(FunctionId function) {
+    const Functions& functions = profile_.functions();
+    json_.member("address", fmt::format("0x{:x}", functions.address[function.index()]));
+    const ModuleId id = functions.module[function.index()];
+    if (!id) return;
+    const Module& module = profile_.modules()[id.index()];
+    json_.member("module", escape(profile_.text(module.path)));
+    json_.member("build_id", escape(profile_.text(module.build_id)));
   }
 
   std::uint32_t frame(std::size_t node) const { return frame_[nodes_.function[node].index()] - 1; }

@@ -7,9 +7,9 @@
 //
 // Each event is a metric: the sum of the periods if perf prints them, else of the samples
 // (tracepoints). The periods of perf's clock events are nanoseconds; without periods, their samples
-// are counted ("cpu-clock samples"). Without stacks (recorded without -g) the header holds the
-// sampled function. Processes are told apart only if perf prints them (-F +pid); by default it
-// prints only threads.
+// are counted ("cpu-clock samples", which --metric cpu-clock finds, too). Without stacks (recorded
+// without -g) the header holds the sampled function. Processes are told apart only if perf prints
+// them (-F +pid); by default it prints only threads.
 //
 // perf prints addresses relative to the file's start, not the symbols' virtual addresses, so
 // functions are identified by module and name. Frames without a name are [module].

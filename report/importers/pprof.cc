@@ -25,6 +25,8 @@ constexpr std::uint64_t kFramesAlwaysAllowed = 1'000'000, kFramesPerByte = 16;
 // A text of the table is named by a few bytes, too: what is made of copies of it is limited.
 constexpr std::uint64_t kTextAlwaysAllowed = 64u << 20, kTextPerByte = 16;
 
+constexpr std::uint64_t kWholeAddressSpace = std::numeric_limits<std::uint64_t>::max();
+
 struct Scale {
   std::string_view name, unit;
   std::uint64_t factor;
@@ -360,17 +362,56 @@ class Importer {
     return site;
   }
 
+  // A mapping of the whole address space says that addresses are those of the file, as in our
+  // exports.
+  bool has_addresses_of_file(const pprof::Location& location) const {
+    const pprof::Mapping* mapping = mapping_of(location);
+    return mapping != nullptr && mapping->start == 0 && mapping->limit == kWholeAddressSpace;
+  }
+
+  // Whether it is no place in its innermost function. Our exports write the location of a function
+  // before those of the addresses in it: its address, if it has one, is where the function begins.
+  bool is_function_itself(const pprof::Location& location) {
+    if (location.address == 0) {
+      const std::int64_t line = location.lines.empty() ? 0 : location.lines.front().line;
+      const pprof::Function* function = innermost(location);
+      return line <= 0 || has_addresses_of_file(location) ||
+             (function != nullptr && function->start_line == line);
+    }
+    if (location.lines.empty() || !has_addresses_of_file(location)) return false;
+    if (own_address_.empty()) {
+      for (const pprof::Location& each : message_.locations) {
+        own_address_.try_emplace(functions_at(each), each.address);
+      }
+    }
+    return own_address_.at(functions_at(location)) == location.address;
+  }
+
+  const pprof::Function* innermost(const pprof::Location& location) const {
+    if (location.lines.empty()) return nullptr;
+    const auto it = message_.function_index.find(location.lines.front().function);
+    return it == message_.function_index.end() ? nullptr : &message_.functions[it->second];
+  }
+
+  static std::vector<std::uint64_t> functions_at(const pprof::Location& location) {
+    std::vector<std::uint64_t> ids = {location.mapping};
+    for (const pprof::Line& line : location.lines) ids.push_back(line.function);
+    return ids;
+  }
+
   // The sampled place itself, a leaf below its function, as shown by --leaves.
   NodeId instruction(NodeId at, const pprof::Location& location) {
-    const bool has_line = !location.lines.empty() && location.lines.front().line > 0;
-    if (location.address == 0 && !has_line) return at;
+    if (is_function_itself(location)) return at;
     const auto [it, added] = instruction_index_.try_emplace(index_of(location), FunctionId());
     if (added) {
       FunctionKey key{.kind = FunctionKind::kInstruction, .address = location.address};
-      if (has_line) {
-        const auto f = message_.function_index.find(location.lines.front().function);
-        if (f != message_.function_index.end())
-          key.file = string(message_.functions[f->second].file);
+      const pprof::Function* function = innermost(location);
+      if (has_addresses_of_file(location)) {
+        key.module = module_of(location);
+        if (function != nullptr) key.name = string(function->name);
+      }
+      if (!location.lines.empty() && location.lines.front().line > 0) {
+        if (function != nullptr) key.file = string(function->file);
         key.line = line_number(location.lines.front().line);
       }
       it->second = builder_.add_function(key);
@@ -463,6 +504,8 @@ class Importer {
   std::map<std::pair<StringId, std::uint32_t>, FunctionId> unknown_index_;
   std::map<std::uint32_t, FunctionId> unknown_names_;      // by location, without a function's name
   std::map<std::uint32_t, FunctionId> instruction_index_;  // by location
+  // By mapping and functions: the address of the first location that has them.
+  std::map<std::vector<std::uint64_t>, std::uint64_t> own_address_;
   std::map<SiteId, std::pair<StringId, std::uint32_t>> site_lines_;
   std::map<std::vector<std::pair<std::string, std::string>>, std::size_t> thread_index_;
   std::vector<Thread> threads_;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
+#include <charconv>
 #include <cmath>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "profile/builder.h"
@@ -114,8 +117,31 @@ class Importer {
     if (!file.empty()) key.file = builder_.string(file);
     if (line != frame.MemberEnd() && line->value.IsUint()) key.line = line->value.GetUint();
     if (name == "[root]") key.kind = FunctionKind::kRoot;
+    if (has_metrics_) make_place(frame, key);
     frames_.push_back(builder_.add_function(key));
     is_root_.push_back(name == "[root]");
+  }
+
+  // A sampled address (--leaves), which our exports tell.
+  void make_place(const Json& frame, FunctionKey& key) {
+    std::string_view address = text_of(frame, "address");
+    if (!address.starts_with("0x")) return;
+    address.remove_prefix(2);
+    std::uint64_t number = 0;
+    const auto [end, bad] =
+        std::from_chars(address.data(), address.data() + address.size(), number, 16);
+    if (bad != std::errc() || end != address.data() + address.size()) return;
+    const std::string_view path = text_of(frame, "module"), build = text_of(frame, "build_id");
+    key.kind = FunctionKind::kInstruction;
+    key.address = number;
+    if (path.empty()) return;
+    const auto [it, added] = modules_.try_emplace({std::string(path), std::string(build)});
+    if (added) {
+      it->second =
+          builder_.add_module({.path = builder_.string(path),
+                               .build_id = build.empty() ? StringId() : builder_.string(build)});
+    }
+    key.module = it->second;
   }
 
   void add_thread(std::string_view name) {
@@ -230,6 +256,7 @@ class Importer {
   std::vector<bool> is_root_;
   std::vector<Thread> threads_;
   std::map<std::string, MetricId> metrics_;
+  std::map<std::pair<std::string, std::string>, ModuleId> modules_;  // by path and build-id
   // Of the current profile.
   NodeId root_;
   MetricId metric_;

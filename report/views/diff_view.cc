@@ -9,6 +9,7 @@
 #include "analysis/diff.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/shown_contexts.h"
 #include "transform/baseline.h"
 
 namespace fbleprof::report {
@@ -174,23 +175,14 @@ std::vector<std::uint64_t> largest_changes(const Nodes& nodes, const Diff& diff)
   return most;
 }
 
-// The contexts for programs, in preorder: all, unless the user said otherwise by --depth or --min.
-std::vector<std::uint32_t> shown_contexts(const Nodes& nodes, const Diff& diff, const Look& look) {
+// The contexts of the tables for programs: all, unless the user said otherwise by --depth or --min.
+ShownContexts contexts_for_programs(const Nodes& nodes, const Diff& diff, const Look& look) {
   const std::uint64_t larger = std::max(diff.total.base, diff.total.now);
-  const double least = look.all ? 0 : look.min_for_programs / 100 * static_cast<double>(larger);
-  const std::size_t deepest = look.all || look.depth == 0 ? nodes.count() : look.depth;
+  const double least = look.min_for_programs / 100 * static_cast<double>(larger);
   std::vector<std::uint64_t> most;
-  if (least != 0) most = largest_changes(nodes, diff);
-  std::vector<std::uint32_t> shown;
-  for (std::uint32_t n = 0; n < nodes.count();) {
-    const bool is_large = most.empty() || static_cast<double>(most[n]) >= least;
-    if (n == 0 || (is_large && nodes.depth[n] <= deepest)) {
-      shown.push_back(n++);
-    } else {
-      n = nodes.subtree_end[n];
-    }
-  }
-  return shown;
+  if (!look.all && look.min_for_programs != 0) most = largest_changes(nodes, diff);
+  return shown_contexts(nodes, look,
+                        [&](std::uint32_t n) { return static_cast<double>(most[n]) < least; });
 }
 
 class DiffTree {
@@ -341,18 +333,17 @@ Result<Document> diff_tree(const Request& request) {
     table.columns.push_back(column);
     flat.columns.push_back(column);
   }
-  const std::vector<std::uint32_t> shown = shown_contexts(nodes, *diff, request.look);
-  std::vector<std::uint32_t> place(nodes.count());
-  for (std::uint32_t i = 0; i < shown.size(); ++i) place[shown[i]] = i;
-  table.generate(shown.size(), [&nodes, shown, place, figures_of](std::size_t i) {
-    const std::uint32_t n = shown[i];
+  const ShownContexts shown = contexts_for_programs(nodes, *diff, request.look);
+  table.generate(shown.nodes.size(), [&nodes, shown, figures_of](std::size_t i) {
+    const std::uint32_t n = shown.nodes[i];
+    const NodeId parent = nodes.parent[n];
     std::vector<Cell> row{name_cell(nodes.function[n]),
-                          nodes.parent[n] ? number_cell(place[nodes.parent[n].index()]) : Cell()};
+                          parent ? number_cell(shown.place[parent.index()]) : Cell()};
     figures_of(n, row);
     return row;
   });
-  flat.generate(shown.size(), [&nodes, shown, figures_of](std::size_t i) {
-    const std::uint32_t n = shown[i];
+  flat.generate(shown.nodes.size(), [&nodes, nodes_shown = shown.nodes, figures_of](std::size_t i) {
+    const std::uint32_t n = nodes_shown[i];
     std::vector<Cell> row{number_cell(nodes.depth[n]), name_cell(nodes.function[n])};
     figures_of(n, row);
     return row;

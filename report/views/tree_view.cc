@@ -20,6 +20,7 @@
 #include "report/views/diff_view.h"
 #include "report/views/heading.h"
 #include "report/views/phrases.h"
+#include "report/views/shown_contexts.h"
 #include "report/views/view.h"
 
 namespace fbleprof::report {
@@ -508,42 +509,17 @@ class TreeText {
                 too_deep_ = 0;
 };
 
-// The contexts of the tables for programs, parents first: all, in preorder, unless the user said
-// otherwise by --depth, --min or --sort.
-struct ShownContexts {
-  static constexpr std::uint32_t kHidden = 0xffffffffu;
-  std::vector<std::uint32_t> nodes;
-  std::vector<std::uint32_t> place;  // by node: its index in `nodes`
-};
-
-ShownContexts shown_contexts(const analysis::Costs& costs, const Look& look) {
-  const Nodes& nodes = costs.profile().nodes();
-  const bool hides = !look.all && (look.depth != 0 || look.min_for_programs != 0);
-  const auto is_hidden = [&](std::uint32_t n) {
-    return hides && ((look.depth != 0 && nodes.depth[n] > look.depth) ||
-                     percent_of(costs.inclusive()[n], costs.total()) < look.min_for_programs);
+// The contexts of the tables for programs: all, unless the user said otherwise by --depth, --min or
+// --sort.
+ShownContexts contexts_for_programs(const analysis::Costs& costs, const Look& look) {
+  const auto is_small = [&](std::uint32_t n) {
+    return percent_of(costs.inclusive()[n], costs.total()) < look.min_for_programs;
   };
-  ShownContexts shown;
-  shown.place.assign(nodes.count(), ShownContexts::kHidden);
-  std::vector<std::uint32_t> pending, children;
-  if (nodes.count() != 0) pending.push_back(0);
-  while (!pending.empty()) {
-    const std::uint32_t node = pending.back();
-    pending.pop_back();
-    shown.place[node] = static_cast<std::uint32_t>(shown.nodes.size());
-    shown.nodes.push_back(node);
-    children.clear();
-    for (std::uint32_t c = node + 1; c < nodes.subtree_end[node]; c = nodes.subtree_end[c]) {
-      if (!is_hidden(c)) children.push_back(c);
-    }
-    if (!look.sort.empty()) {
-      std::stable_sort(children.begin(), children.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return comes_first(costs, look.sort, NodeId(a), NodeId(b));
-      });
-    }
-    pending.insert(pending.end(), children.rbegin(), children.rend());
+  std::function<bool(NodeId, NodeId)> order;
+  if (!look.sort.empty()) {
+    order = [&](NodeId a, NodeId b) { return comes_first(costs, look.sort, a, b); };
   }
-  return shown;
+  return shown_contexts(costs.profile().nodes(), look, is_small, order);
 }
 
 bool is_sampled(const Edges& edges, std::size_t edge) {
@@ -648,7 +624,7 @@ Table flat_table(const analysis::Costs& costs, const ShownContexts& shown) {
 
 Result<Document> tree(const Request& request) {
   Document document = request.document("tree");
-  const ShownContexts shown = shown_contexts(request.costs, request.look);
+  const ShownContexts shown = contexts_for_programs(request.costs, request.look);
   if (request.look.format == Format::kCsv) {
     document.flat = flat_table(request.costs, shown);
   } else {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/default_metric.h"
 #include "analysis/sampled.h"
 #include "profile/file_image.h"
 #include "profile/reader.h"
@@ -195,9 +196,10 @@ Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const Loa
   auto source = this->source(request);
   if (!source) return source.error();
   const Profile& profile = (*source)->loaded.profile;
-  const std::string metric = query.metric.empty() ? (*source)->loaded.metric : query.metric;
-  const Metric* found = profile.find_metric(metric);
-  if (found == nullptr || found->is_baseline) return report::no_such_metric(profile, metric);
+  const std::string called = query.metric.empty() ? (*source)->loaded.metric : query.metric;
+  const Metric* found = analysis::metric_called(profile, called);
+  if (found == nullptr || found->is_baseline) return report::no_such_metric(profile, called);
+  const std::string metric = found->name;
   std::string key = key_of(request, (*source)->generation) + "\n" + metric;
   for (const Listed& entry : query.lists) {
     key += fmt::format("\n{}={}", parameter_of(entry.list), entry.pattern);

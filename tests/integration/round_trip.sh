@@ -98,6 +98,26 @@ for other in notes.ml notes.pprof notes.speedscope; do
   nothing_changed calls.folded $other --metric calls
 done
 
+begin 'sampled addresses'
+cd "$dir" || exit 1
+for program in hooked sampled; do
+  cp ../our_exports_are_our_profiles/$program prog
+  FBLEPROF_LEAVES=1 record places.ml ./prog
+  for format in pprof speedscope; do
+    "$REPORT" --export $format --leaves -o places.$format places.ml 2>export.err || fail "$(cat export.err)"
+    nothing_changed places.$format places.ml --leaves
+    nothing_changed places.ml places.$format --leaves
+    nothing_changed places.$format places.ml
+    # Without them, what is below a function is its own.
+    "$REPORT" --export $format -o whole.$format places.ml 2>export.err || fail "$(cat export.err)"
+    nothing_changed whole.$format places.ml
+    nothing_changed whole.$format places.$format
+  done
+  nothing_changed places.pprof places.speedscope --leaves
+done
+rows() { "$REPORT" "${@:2}" --format csv "$1" 2>/dev/null | wc -l; }
+check 'there are places' "$(rows places.pprof --leaves)" -gt "$(rows places.pprof)"
+
 begin 'names in any script'
 cd "$dir" || exit 1
 cat >blocks.c <<'C'

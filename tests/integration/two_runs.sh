@@ -56,9 +56,25 @@ check "the counted run's own price" $? = 0
 counted() { "$REPORT" --self "$@" 2>&1 >/dev/null | grep -c 'are those of the counted run'; }
 # shellcheck disable=SC2016 # a variable of perl
 "$FBLE_PROF" -o sampled.out perl -e '$x += $_ for 1..6e6' 2>/dev/null >&2
-check "whose times a comparison takes is said" "$(counted "$profile" --diff sampled.out)" = 1
-check "also of the baseline's" "$(counted sampled.out --diff "$profile")" = 1
-check "also to --fail-if" "$(counted "$profile" --diff sampled.out --metric calls --fail-if '+900% cpu')" = 1
+# sides_of ARGS...: by function, its own time on both sides of a comparison.
+sides_of() { "$REPORT" --self --all --format csv --diff "$@" 2>diff.err | awk -F, -v OFS=, 'NR > 1 && $2 + $3 { print $1, $2, $3 }' | sort; }
+# own_of FILES...: what each function costs itself, by name.
+own_of() { "$REPORT" --self --format csv "$@" 2>own.err | awk -F, -v OFS=, 'NR > 1 && $2 + 0 { print $1, $2 }' | sort; }
+own_of "$profile" >one.own
+check "there are times" "$(wc -l <one.own)" -gt 0
+sides_of "$profile" "$profile" >sides.own
+check "a comparison has them, too" "$(diff <(awk -F, -v OFS=, '{ print $1, $2, $2 }' one.own) sides.own)" = ""
+sides_of sampled.out "$profile" | cut -d, -f1,3 | grep -v ',0$' >now.own
+check "beside a profile of one run" "$(diff one.own now.own)" = ""
+sides_of "$profile","$profile" "$profile","$profile" >means.own
+check "also if there are several" "$(diff sides.own means.own)" = ""
+"$REPORT" --export pprof -o both.pprof "$profile" 2>/dev/null
+sides_of "$profile" both.pprof >exported.own
+check "its export has the same times" "$(diff sides.own exported.own)" = ""
+check "nothing is said" "$(counted "$profile" --diff "$profile")" = 0
+"$REPORT" "$profile" --diff "$profile" --metric calls --fail-if '0 cpu' >/dev/null 2>&1
+check "--fail-if has the same on both sides" $? = 0
+check "whose times a part of a comparison has is said" "$(counted "$profile" --split-by thread --diff "$profile")" = 1
 check "and only of times" "$(counted "$profile" --diff "$profile" --metric calls)" = 0
 check "and only if there is a sampled run" "$(counted sampled.out --diff sampled.out)" = 0
 check "a report without another has the sampled run's" "$(counted "$profile")" = 0
@@ -92,9 +108,6 @@ for clock in cpu wall; do
   check "it says nothing else ($clock)" "$(grep -c 'holds no waits' wait.err)" = 0
   check "and there are times ($clock)" "$("$REPORT" --metric "$clock" --self --format csv "$profile" 2>/dev/null | wc -l)" -gt 2
 done
-
-# own_of FILES...: what each function costs itself, by name.
-own_of() { "$REPORT" --self --format csv "$@" 2>own.err | awk -F, -v OFS=, 'NR > 1 && $2 + 0 { print $1, $2 }' | sort; }
 
 begin "beside profiles of one run"
 cd "$dir" || exit 1

@@ -283,6 +283,8 @@ TEST(Pprof, InlinedFunctionsAreLinesOfOneLocation) {
   EXPECT_EQ(place.address, 0x1010u);
   EXPECT_EQ(place.lines[0].second, 21);
   EXPECT_EQ(place.lines[1].second, 10);
+  // Beside a place, the function's own address would be one.
+  EXPECT_EQ(message.locations.at(message.samples[0].locations[0]).address, 0u);
 }
 
 // Addresses of inlined code, whose functions are shown only on request.

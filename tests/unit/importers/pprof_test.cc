@@ -41,11 +41,13 @@ class Writer {
     });
   }
   void mapping(std::uint64_t id, const std::string& file, const std::string& build_id,
-               std::uint64_t start = 0x1000, std::uint64_t offset = 0x500) {
+               std::uint64_t start = 0x1000, std::uint64_t offset = 0x500,
+               std::uint64_t limit = 0) {
     const auto f = string(file), b = string(build_id);
     message(3, [&](pbf_writer& w) {
       w.add_uint64(1, id);
       w.add_uint64(2, start);
+      w.add_uint64(3, limit);
       w.add_uint64(4, offset);
       w.add_uint64(5, f);
       w.add_uint64(6, b);
@@ -174,6 +176,31 @@ TEST(Pprof, CallsAtOneAddressOfTwoModulesHaveTheirOwnLines) {
     // Nobody looks the address up there.
     EXPECT_FALSE(sites.module[i].valid());
   }
+}
+
+// As our exports have them: of a mapping of the whole address space, a function before its places.
+TEST(Pprof, AddressesOfTheFileArePlacesInFunctions) {
+  Writer writer;
+  writer.type("samples", "count");
+  writer.mapping(1, "/bin/prog", "abcd", 0, 0, UINT64_MAX);
+  writer.function(1, "named", "p.c");
+  writer.function(2, "begins", "p.c");
+  writer.location(1, 0, {{1, 10}});
+  writer.location(2, 0x1100, {{1, 12}});
+  writer.location(3, 0x1200, {{2, 20}});
+  writer.location(4, 0x1210, {{2, 20}});
+  for (const std::uint64_t id : {1, 2, 3, 4}) writer.sample({id}, {1});
+  const auto profile = parse_pprof(writer.bytes(), "p");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  const Functions& functions = profile->functions();
+  std::vector<std::uint64_t> places;
+  for (std::size_t f = 0; f < functions.count(); ++f) {
+    if (functions.kind[f] != FunctionKind::kInstruction) continue;
+    places.push_back(functions.address[f]);
+    ASSERT_TRUE(functions.module[f]);
+    EXPECT_EQ(profile->text(profile->modules()[functions.module[f].index()].path), "/bin/prog");
+  }
+  EXPECT_EQ(places, (std::vector<std::uint64_t>{0x1100, 0x1210}));
 }
 
 TEST(Pprof, DamageGivesOneLine) {

@@ -48,6 +48,31 @@ TEST(Speedscope, IsKnownByItsSchema) {
   EXPECT_FALSE(is_speedscope(""));
 }
 
+TEST(Speedscope, OurExportsTellSampledAddresses) {
+  const auto file = [](const char* address) {
+    return std::string("{") + kSchema +
+           R"(, "exporter": "fble-prof-report", "shared": {"frames": [)" +
+           R"({"name": "f"}, {"name": "f", "address": ")" + address +
+           R"(", "module": "/bin/prog", "build_id": "abcd"}]}, "profiles": [)" +
+           sampled("[[0, 1]]", "[1]") + "]}";
+  };
+  const auto profile = parse_speedscope(file("0x1f0"), "f.json");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  const Functions& functions = profile->functions();
+  const std::size_t f = profile->nodes().function[2].index();
+  EXPECT_EQ(functions.kind[f], FunctionKind::kInstruction);
+  EXPECT_EQ(functions.address[f], 0x1f0u);
+  const Module& module = profile->modules()[functions.module[f].index()];
+  EXPECT_EQ(profile->text(module.path), "/bin/prog");
+  EXPECT_EQ(profile->text(module.build_id), "abcd");
+  for (const char* address : {"", "1f0", "0x", "0x1g", "0x11112222333344445"}) {
+    const auto other = parse_speedscope(file(address), "f.json");
+    ASSERT_TRUE(other.ok()) << address;
+    EXPECT_EQ(other->functions().kind[other->nodes().function[2].index()], FunctionKind::kImported)
+        << address;
+  }
+}
+
 TEST(Speedscope, SamplesAreSummedByStack) {
   const auto profile = parse_speedscope(
       file_with(sampled("[[0, 1], [0, 1], [0], [0, 1, 2]]", "[1, 2, 4, 8]")), "f.json");

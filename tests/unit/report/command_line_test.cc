@@ -447,6 +447,52 @@ TEST_F(CommandLine, RunsThatDifferNameBothCauses) {
            "not do the same each time, or much of it is in short functions"}});
 }
 
+// Figures of a comparison are those of the views of its sides.
+TEST_F(CommandLine, ComparisonsTakeTheTimesOfSampledRuns) {
+  const auto twice = [&](const char* name, std::uint64_t factor) {
+    FileBuilder counted, sampled;
+    counted.charge("main small", {.cpu_ns = 9'000'000'000, .samples = 9000});
+    counted.charge("main large", {.cpu_ns = 1'000'000'000, .samples = 1000});
+    counted.charge("main large small", {.cpu_ns = 3'000'000'000, .samples = 3000});
+    for (const char* each : {"main", "main large", "main small"}) counted.calls(each, 1);
+    counted.calls("main large small", 1);
+    sampled.charge("main small", {.cpu_ns = 3'000'000'001, .samples = 3000});
+    sampled.charge("main large", {.cpu_ns = factor * 1'000'000'000, .samples = factor * 1000});
+    auto both = counted.bytes();
+    profile::append_plain_run(both, sampled.bytes());
+    write(name, {reinterpret_cast<const char*>(both.data()), both.size()});
+  };
+  twice("a", 1);
+  twice("b", 2);
+  expect({
+      {{"--self", "--format", "csv", "$a"}, "small,3000000001,"},
+      {{"--self", "--format", "csv", "--diff", "$a", "$b"}, "small,3000000001,3000000001,"},
+      {{"--self", "--format", "csv", "--diff", "$a", "$b"}, "large,1000000000,2000000000,"},
+      {{"--self", "--format", "csv", "--diff", "$a,$a", "$b,$b"}, "large,1000000000,2000000000,"},
+      {{"--format", "csv", "$a"}, "2,small,2250000001,"},
+      {{"--format", "csv", "--diff", "$a", "$b"}, "2,small,2250000001,2250000001,"},
+      {{"--self", "--diff", "$a", "$b"}, "(4,000 and 5,000 samples)"},
+      {{"--diff", "$a", "--metric", "calls", "--fail-if", "+50% cpu in large", "$b"},
+       "cpu dominated in large 1.75 s -> 2.75 s"},
+      {{"--diff", "$a", "--fail-if", "+50% cpu self in large", "$b"}, "1.00 s -> 2.00 s"},
+      {{"--self", "--diff", "$a", "--metric", "samples", "$b"}, "13,000"},
+  });
+  EXPECT_FALSE(test::holds(text({"--self", "--diff", "$a", "$b"}), "counted run"));
+  EXPECT_TRUE(test::holds(text({"--diff", "$a", "--split-by", "thread", "$b"}),
+                          "both sides' times are those of the counted run"));
+}
+
+TEST_F(CommandLine, SamplesOfAnEventHaveItsName) {
+  write("perf", "a 1 5.0: cpu-clock:\n\t1 f+0x1 (/a)\n\na 1 5.1: cpu-clock:\n\t1 f+0x1 (/a)\n");
+  expect({
+      {{"--self", "--metric", "cpu-clock", "--format", "csv", "$perf"}, "f,2,"},
+      {{"--self", "--metric", "cpu-clock samples", "--format", "csv", "$perf"}, "f,2,"},
+      {{"--diff", "$perf", "--metric", "cpu-clock", "--fail-if", "0 cpu-clock", "$perf"},
+       "cpu-clock samples 2"},
+      {{"--self", "--metric", "cpu", "$perf"}, "there are cpu-clock samples"},
+  });
+}
+
 TEST_F(CommandLine, PatternsOfFilesAreLookedForInEveryOption) {
   for (const char* option : {"--select", "--fold", "--keep"}) {
     expect({{{"--self", option, "file:*.c", "$one"}, "\"file:*.c\" names no function"}});

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "profile/reader.h"
+#include "tests/support/file_builder.h"
 #include "tests/support/profile_builder.h"
 #include "tests/support/text.h"
 #include "transform/baseline.h"
@@ -115,6 +117,36 @@ TEST(TakeTimes, TimesOfARunWithoutCounterpartStay) {
             ".start cpu=4\n");
   EXPECT_EQ(result->total_ns, 13u);
   EXPECT_EQ(result->elsewhere_ns, 0u);
+}
+
+// On which the times of a comparison rest.
+TEST(TakeTimes, SamplesComeWithTheTimes) {
+  test::FileBuilder counted, sampled;
+  counted.charge("main a", {.cpu_ns = 30, .samples = 900});
+  counted.charge("main b a", {.cpu_ns = 10, .samples = 900});
+  for (const char* each : {"main", "main a", "main b", "main b a"}) counted.calls(each, 1);
+  sampled.charge("main a", {.cpu_ns = 8, .samples = 4});
+  sampled.charge("main b c", {.cpu_ns = 2, .samples = 2});
+  const profile::Profile with_hooks = profile::read_bytes(counted.bytes(), "f")->profile;
+  const profile::Profile plain = profile::read_bytes(sampled.bytes(), "f")->profile;
+  const profile::Profile both = merge(join({with_hooks, as_baseline(plain)}));
+  const auto sum = [](const profile::Profile& profile, std::string_view name) {
+    const profile::Metric* samples = profile.find_metric("samples");
+    const profile::FunctionId function = test::function_called(profile, name);
+    std::uint64_t all = 0;
+    for (std::size_t n = 0; samples != nullptr && n < profile.nodes().count(); ++n) {
+      if (profile.nodes().function[n] == function) all += samples->value(profile::NodeId(n));
+    }
+    return all;
+  };
+  const auto without = take_times(both, with_hooks.parts(), "cpu", "base:cpu");
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->profile.find_metric("samples"), nullptr);
+  const auto with = take_times(both, with_hooks.parts(), "cpu", "base:cpu", true);
+  ASSERT_TRUE(with);
+  EXPECT_EQ(sum(with->profile, "a"), 4u);
+  EXPECT_EQ(sum(with->profile, "b"), 2u);
+  EXPECT_EQ(text_of(with->profile).find("c "), std::string::npos);
 }
 
 TEST(TakeTimes, EachCalleeKeepsItsOwnTime) {
