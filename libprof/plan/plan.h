@@ -25,7 +25,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, with the rules for refusing functions, and when plans were wrong.
-inline constexpr std::uint32_t kVersion = 19;
+inline constexpr std::uint32_t kVersion = 20;
 
 // How the recorder's remark begins on a file of code for which there is no plan. Its path and the
 // reason follow.

@@ -625,6 +625,46 @@ FUNCTION refused_carry_behind_jump
 2:      sbb     %ecx, %ecx
         jmp     1b
 END refused_carry_behind_jump
+        /* Only a jump back leads to what reads it. */
+FUNCTION refused_carry_behind_jump_back
+        mov     %edi, %eax
+        jmp     2f
+1:      adc     $0, %eax
+        ret
+2:      mov     %esi, %ecx
+        jmp     1b
+END refused_carry_behind_jump_back
+        /* So is the memory below the stack pointer: another path writes it. */
+FUNCTION refused_slot_behind_jump
+        mov     %edi, %eax
+        test    %edi, %edi
+        je      1f
+        mov     %eax, -16(%rsp)
+        ret
+1:      mov     -16(%rsp), %eax
+        ret
+END refused_slot_behind_jump
+FUNCTION refused_slot_behind_jump_back
+        mov     %edi, %eax
+        jmp     3f
+1:      mov     %eax, -16(%rsp)
+        ret
+2:      mov     -16(%rsp), %eax
+        ret
+3:      test    %edi, %edi
+        je      1b
+        jmp     2b
+END refused_slot_behind_jump_back
+        /* Both are its own. */
+FUNCTION entry_own_behind_jump_back
+        cmp     %edi, %esi
+        mov     %edi, -16(%rsp)
+        jmp     2f
+1:      adc     -16(%rsp), %eax
+        ret
+2:      mov     %esi, %eax
+        jmp     1b
+END entry_own_behind_jump_back
         /* Stand between what writes flags and what reads them, and leave them alone: the last call before the
          * reader, the call before that, and one that stands in another; the reader is behind a jump, and in a
          * function. */
@@ -802,6 +842,8 @@ entry_pointers:
         .quad   target_branch, target_table, target_lea, target_lea_user, target_relocation
         .quad   target_distances, target_distances_from_start, target_table_in_text
         .quad   0, refused_loop_by_table, 0, refused_adc, refused_carry, refused_carry_behind_jump
+        .quad   refused_carry_behind_jump_back, refused_slot_behind_jump, refused_slot_behind_jump_back
+        .quad   entry_own_behind_jump_back
         .quad   entry_own_carry, refused_zeros, framed_distances, 0, framed_table, 0, unframed_distances, 0
         .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0, known_by_data, 0
         .quad   jumps_by_return, 0, jumps_by_thunk, 0
