@@ -765,6 +765,48 @@ FUNCTION target_offset
         inc     %eax
         ret
 END target_offset
+        /* A tracer may put a breakpoint on the nop (USDT): in front, among the first instructions, behind them. */
+        .macro  PROBE moved=0
+        .pushsection .note.stapsdt, "", @note
+        .balign 4
+        .long   8, 48f - 47f, 3
+        .asciz  "stapsdt"
+47:     .quad   46f + \moved, _.stapsdt.base + \moved, 0
+        .asciz  "fbleprof", "probe", ""
+48:     .balign 4
+        .popsection
+46:     nop
+        .endm
+        .pushsection .stapsdt.base, "aG", @progbits, .stapsdt.base, comdat
+        .weak   _.stapsdt.base
+        .hidden _.stapsdt.base
+_.stapsdt.base: .space 1
+        .size   _.stapsdt.base, 1
+        .popsection
+FUNCTION probed_first
+        PROBE
+        mov     %edi, %eax
+        add     $1, %eax
+        ret
+END probed_first
+FUNCTION probed_second
+        mov     %edi, %eax
+        PROBE
+        add     $2, %eax
+        ret
+END probed_second
+FUNCTION probed_before_move
+        mov     %edi, %eax
+        PROBE   0x1000
+        add     $3, %eax
+        ret
+END probed_before_move
+FUNCTION entry_probed_later
+        mov     %edi, %eax
+        add     $300, %eax
+        PROBE
+        ret
+END entry_probed_later
 FUNCTION entry_own_carry
         add     %edi, %esi
         inc     %edi
@@ -843,7 +885,7 @@ entry_pointers:
         .quad   target_distances, target_distances_from_start, target_table_in_text
         .quad   0, refused_loop_by_table, 0, refused_adc, refused_carry, refused_carry_behind_jump
         .quad   refused_carry_behind_jump_back, refused_slot_behind_jump, refused_slot_behind_jump_back
-        .quad   entry_own_behind_jump_back
+        .quad   entry_own_behind_jump_back, probed_first, probed_second, probed_before_move, entry_probed_later
         .quad   entry_own_carry, refused_zeros, framed_distances, 0, framed_table, 0, unframed_distances, 0
         .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0, known_by_data, 0
         .quad   jumps_by_return, 0, jumps_by_thunk, 0
