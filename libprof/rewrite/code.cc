@@ -104,6 +104,9 @@ void Code::read(Address begin, Address end, Function* function) {
     of_others.follow_jumps();
     if (function && of_others.may_keep_flags()) function->may_keep_flags = true;
   }
+  for (std::size_t i = first_branch; reliance.reads_over_calls() && i < branches_.size(); ++i) {
+    if (branches_[i].kind == Kind::kCall) calls_over_memory_.push_back(branches_[i].target);
+  }
   if (!function) return;
   function->relies_on_caller = reliance.relies();
   function->falls_through = !last.ends_flow() && !last.is_call();
@@ -145,6 +148,8 @@ Instruction Code::read_straight(Address begin, Address end, Function* function,
       if (written_return.is_used_by(instruction)) {
         function->jumps_indirectly = function->jumps_oddly = true;
       }
+    } else {
+      reliance.see(instruction, decoder_.below_stack(), false);
     }
     note_mentioned(function);
     calls.see(instruction);

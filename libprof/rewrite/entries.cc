@@ -74,6 +74,8 @@ bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
     function.reason = Reason::kOddEntry;
   } else if (function.may_keep_flags && function.leaves_flags) {
     function.reason = Reason::kKeepsFlags;
+  } else if (function.leaves_memory) {
+    function.reason = Reason::kKeepsMemory;
   }
   return function.reason != Reason::kNone;
 }

@@ -12,7 +12,7 @@ void Reliance::see(const Instruction& instruction, const std::vector<BelowStack>
                        instruction.kind == Kind::kUnmovable;
   for (const BelowStack& memory : accesses) {
     // Also in order of address: jumps from elsewhere may lead behind an end of the flow.
-    access(memory, written_before_);
+    if (reads_other(memory, written_before_)) relies_ = true;
     accesses_.push_back({steps_.size(), memory});
   }
   steps_.push_back({instruction.address, is_jump ? instruction.target : 0, instruction.reads_flags,
@@ -21,24 +21,27 @@ void Reliance::see(const Instruction& instruction, const std::vector<BelowStack>
                     instruction.is_nop});
 }
 
-void Reliance::access(const BelowStack& memory, Bytes& written) {
+bool Reliance::reads_other(const BelowStack& memory, Bytes& written) {
+  bool reads = false;
   for (int i = 0; i < memory.bytes; ++i) {
     const std::int64_t byte = memory.offset + i + kRedZone;
     if (byte < 0 || byte >= kRedZone) continue;
-    if (memory.is_read && !written[static_cast<std::size_t>(byte)]) relies_ = true;
+    if (memory.is_read && !written[static_cast<std::size_t>(byte)]) reads = true;
     if (memory.is_written) written.set(static_cast<std::size_t>(byte));
   }
+  return reads;
 }
 
 void Reliance::Written::join(const Written& other) {
   flags &= other.flags;
   own_flags &= other.own_flags;
   memory &= other.memory;
+  memory_since_call &= other.memory_since_call;
 }
 
 bool Reliance::Written::is_in(const Written& other) const {
   return (flags & ~other.flags) == 0 && (own_flags & ~other.own_flags) == 0 &&
-         (memory & ~other.memory).none();
+         (memory & ~other.memory).none() && (memory_since_call & ~other.memory_since_call).none();
 }
 
 Reliance::Target* Reliance::target_at(Address address) {
@@ -72,7 +75,7 @@ void Reliance::follow_jumps() {
 // thought where a jump back leads.
 bool Reliance::follow() {
   bool again = false;
-  Written now{0, 0, {}};
+  Written now{.flags = 0, .own_flags = 0, .memory = {}};
   bool is_reached = true;
   auto memory = accesses_.begin();
   auto next = targets_.begin();
@@ -93,7 +96,8 @@ bool Reliance::follow() {
     now.flags |= step.writes_flags;
     now.own_flags |= step.writes_flags;
     for (; memory != accesses_.end() && memory->step == i; ++memory) {
-      access(memory->memory, now.memory);
+      if (reads_other(memory->memory, now.memory)) relies_ = true;
+      if (reads_other(memory->memory, now.memory_since_call)) reads_over_calls_ = true;
     }
     if (step.may_end && now.own_flags != kAllFlags) may_keep_flags_ = true;
     if (Target* target = step.target != 0 ? target_at(step.target) : nullptr) {
@@ -106,7 +110,10 @@ bool Reliance::follow() {
       again = true;
     }
     if (step.ends_flow) is_reached = false;
-    if (step.is_call) now.flags = kAllFlags;  // a callee leaves its own
+    if (step.is_call) {
+      now.flags = kAllFlags;  // a callee leaves its own
+      now.memory_since_call.reset();
+    }
   }
   return again;
 }

@@ -17,6 +17,9 @@ class Reliance {
   // When all have been seen.
   void follow_jumps();
   bool relies() const { return relies_; }
+  // Whether it reads memory below the stack pointer that must have outlived a call. Compilers make
+  // no such code.
+  bool reads_over_calls() const { return reads_over_calls_; }
   // Whether the function may end with a flag as it was at its start.
   bool may_keep_flags() const { return may_keep_flags_; }
 
@@ -38,6 +41,7 @@ class Reliance {
     std::uint8_t flags = kAllFlags;      // by it or its callees
     std::uint8_t own_flags = kAllFlags;  // without those that callees may have written
     Bytes memory = Bytes().set();
+    Bytes memory_since_call = Bytes().set();  // the last one; before the first: all
 
     void join(const Written& other);
     bool is_in(const Written& other) const;
@@ -50,9 +54,10 @@ class Reliance {
   Target* target_at(Address address);
   void collect_targets();
   bool follow();
-  void access(const BelowStack& memory, Bytes& written);
+  // Whether it reads what is not written. Adds what it writes.
+  static bool reads_other(const BelowStack& memory, Bytes& written);
 
-  bool relies_ = false, may_keep_flags_ = false;
+  bool relies_ = false, reads_over_calls_ = false, may_keep_flags_ = false;
   Bytes written_before_;  // in order of address
   std::vector<Step> steps_;
   std::vector<Access> accesses_;

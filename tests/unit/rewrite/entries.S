@@ -807,6 +807,37 @@ FUNCTION entry_probed_later
         PROBE
         ret
 END entry_probed_later
+        /* Their caller keeps memory below the stack pointer; the second is entered by the first. */
+FUNCTION keeps_memory
+        mov     %edi, %eax
+        add     $5, %eax
+        jmp     kept_memory_behind_jump
+END keeps_memory
+FUNCTION kept_memory_behind_jump
+        mov     %eax, %ecx
+        add     $6, %eax
+        ret
+END kept_memory_behind_jump
+FUNCTION reads_memory_behind_call
+        mov     %rdi, -64(%rsp)
+        call    keeps_memory
+        mov     -64(%rsp), %rdi
+        ret
+END reads_memory_behind_call
+        /* In front of the call only by order of address. */
+FUNCTION keeps_memory_in_loop
+        mov     %edi, %eax
+        add     $7, %eax
+        ret
+END keeps_memory_in_loop
+FUNCTION reads_memory_in_loop
+        mov     %rdi, -64(%rsp)
+1:      mov     -64(%rsp), %rdi
+        call    keeps_memory_in_loop
+        test    %eax, %eax
+        jne     1b
+        ret
+END reads_memory_in_loop
 FUNCTION entry_own_carry
         add     %edi, %esi
         inc     %edi
@@ -886,6 +917,7 @@ entry_pointers:
         .quad   0, refused_loop_by_table, 0, refused_adc, refused_carry, refused_carry_behind_jump
         .quad   refused_carry_behind_jump_back, refused_slot_behind_jump, refused_slot_behind_jump_back
         .quad   entry_own_behind_jump_back, probed_first, probed_second, probed_before_move, entry_probed_later
+        .quad   reads_memory_behind_call, reads_memory_in_loop
         .quad   entry_own_carry, refused_zeros, framed_distances, 0, framed_table, 0, unframed_distances, 0
         .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0, known_by_data, 0
         .quad   jumps_by_return, 0, jumps_by_thunk, 0

@@ -24,19 +24,20 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     target_table_in_text[], refused_loop_by_table[], refused_loop_by_addresses[], refused_adc[],
     refused_carry[], refused_carry_behind_jump[], refused_carry_behind_jump_back[],
     refused_slot_behind_jump[], refused_slot_behind_jump_back[], entry_own_behind_jump_back[],
-    probed_first[], probed_second[], probed_before_move[], entry_probed_later[], entry_own_carry[],
-    refused_zeros[], framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
-    known_elsewhere[], unlisted[], called_unlisted[], unknown_frame[], known_by_data[],
-    jumps_by_return[], jumps_by_thunk[], jump_thunk[], entry_vector[], entry_vector_first[],
-    jumps_to_named[], named_by_jump[], named_by_branch[], named_jump_by_pointer[],
-    target_behind_bytes[], target_hidden[], entry_trap[], entry_prefixed[], refused_short_address[],
-    table_leads_to_part[], words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[],
-    holds_distances[], keeps_flags[], keeps_flags_first[], keeps_flags_inside[],
-    kept_by_its_caller[], keeps_flags_for_jump[], compares_and_jumps[], kept_behind_jump[],
-    compares_and_calls[], kept_behind_call[], entry_writes_flags[], entry_before_abort[],
-    target_offset[], falls_into_part[], refused_breakpoint[], refused_debug_trap[], refused_apx[],
-    refused_seventh_map[], called_with_prefix[], calls_with_prefix[], jumps_with_prefix[],
-    entry_listed[];
+    keeps_memory[], kept_memory_behind_jump[], keeps_memory_in_loop[], reads_memory_behind_call[],
+    reads_memory_in_loop[], probed_first[], probed_second[], probed_before_move[],
+    entry_probed_later[], entry_own_carry[], refused_zeros[], framed_distances[], framed_table[],
+    unframed_distances[], unframed_elsewhere[], known_elsewhere[], unlisted[], called_unlisted[],
+    unknown_frame[], known_by_data[], jumps_by_return[], jumps_by_thunk[], jump_thunk[],
+    entry_vector[], entry_vector_first[], jumps_to_named[], named_by_jump[], named_by_branch[],
+    named_jump_by_pointer[], target_behind_bytes[], target_hidden[], entry_trap[], entry_prefixed[],
+    refused_short_address[], table_leads_to_part[], words_lead_to_part[], jumps_with_red_zone[],
+    jumps_behind_frame[], holds_distances[], keeps_flags[], keeps_flags_first[],
+    keeps_flags_inside[], kept_by_its_caller[], keeps_flags_for_jump[], compares_and_jumps[],
+    kept_behind_jump[], compares_and_calls[], kept_behind_call[], entry_writes_flags[],
+    entry_before_abort[], target_offset[], falls_into_part[], refused_breakpoint[],
+    refused_debug_trap[], refused_apx[], refused_seventh_map[], called_with_prefix[],
+    calls_with_prefix[], jumps_with_prefix[], entry_listed[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -332,6 +333,17 @@ TEST(Entries, MemoryBelowTheStackPointerIsTheCallersUntilItIsWritten) {
   const ReadPlan& plan = ReadPlan::own();
   for (const char* function : {refused_slot_behind_jump, refused_slot_behind_jump_back}) {
     EXPECT_EQ(plan.reason(function), Reason::kOddEntry);
+  }
+}
+
+TEST(Entries, FunctionsThatMustLeaveTheirCallersMemoryHaveNoHook) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {keeps_memory, kept_memory_behind_jump, keeps_memory_in_loop}) {
+    EXPECT_EQ(plan.reason(function), Reason::kKeepsMemory);
+    EXPECT_FALSE(plan.trampoline(function));
+  }
+  for (const char* function : {reads_memory_behind_call, reads_memory_in_loop}) {
+    EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
   }
 }
 
