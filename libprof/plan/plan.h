@@ -25,7 +25,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, with the rules for refusing functions, and when plans were wrong.
-inline constexpr std::uint32_t kVersion = 19;
+inline constexpr std::uint32_t kVersion = 20;
 
 // How the recorder's remark begins on a file of code for which there is no plan. Its path and the
 // reason follow.
@@ -111,6 +111,7 @@ enum class Reason : std::uint16_t {
   kOccupied,      // a thread was in its first instructions; set by the recorder, never in a plan
   kUnlisted,      // it has a symbol, or a call, but the unwind table does not list it
   kKeepsFlags,    // callers rely on flags that it leaves as they are
+  kKeepsMemory,   // callers keep memory below the stack pointer while it runs
   kReasons,
 };
 
@@ -137,6 +138,7 @@ constexpr const char* explain(Reason reason) {
       "a thread was in its first instructions when the recorder was attached",
       "the unwind table does not list it",
       "callers rely on flags that it leaves as they are",
+      "callers rely on memory below the stack pointer that it leaves as it is",
   };
   static_assert(sizeof kTexts / sizeof *kTexts == static_cast<int>(Reason::kReasons));
   const auto index = static_cast<std::uint16_t>(reason);

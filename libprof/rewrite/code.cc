@@ -93,6 +93,7 @@ void Code::read(Address begin, Address end, Function* function) {
   red_zone_uses_.clear();
   Reliance reliance;
   const Instruction last = read_straight(begin, end, function, reliance);
+  reliance.follow_jumps();
   // Constants between instructions can look like the begin of one. So what follows where a branch
   // leads is read, too, if no instruction seemed to begin there.
   for (std::size_t i = first_branch; i < branches_.size(); ++i) {
@@ -100,7 +101,11 @@ void Code::read(Address begin, Address end, Function* function) {
     if (target < begin || target >= end || starts_.has(target)) continue;
     Reliance of_others;
     read_straight(target, end, function, of_others);
+    of_others.follow_jumps();
     if (function && of_others.may_keep_flags()) function->may_keep_flags = true;
+  }
+  for (std::size_t i = first_branch; reliance.reads_over_calls() && i < branches_.size(); ++i) {
+    if (branches_[i].kind == Kind::kCall) calls_over_memory_.push_back(branches_[i].target);
   }
   if (!function) return;
   function->relies_on_caller = reliance.relies();
@@ -143,6 +148,8 @@ Instruction Code::read_straight(Address begin, Address end, Function* function,
       if (written_return.is_used_by(instruction)) {
         function->jumps_indirectly = function->jumps_oddly = true;
       }
+    } else {
+      reliance.see(instruction, decoder_.below_stack(), false);
     }
     note_mentioned(function);
     calls.see(instruction);

@@ -26,6 +26,8 @@ class Code {
   // Where instructions begin.
   const TextMarks& starts() const { return starts_; }
   const KeptFlags& kept_flags() const { return kept_flags_; }
+  // What is called by code that keeps memory below the stack pointer over calls.
+  const std::vector<Address>& calls_over_memory() const { return calls_over_memory_; }
   std::uint32_t instructions() const { return instructions_; }
   // Whether functions compare the stack pointer with the end of their stack (-fsplit-stack). They
   // call each other with 3.5 kB of stack left, and libgcc's functions behind them with less.
@@ -49,6 +51,7 @@ class Code {
   std::vector<IndirectJump> indirect_jumps_;  // of functions
   std::vector<Mention> mentions_;
   std::vector<Address> red_zone_uses_;  // of the function that is being read
+  std::vector<Address> calls_over_memory_;
   TextMarks starts_;
   std::uint32_t instructions_ = 0;
   bool splits_stacks_ = false;

@@ -188,6 +188,43 @@ std::vector<Elf64_Shdr> ElfImage::sections(std::string_view name) const {
   return found;
 }
 
+// As <sys/sdt.h> writes them. What moves a file's addresses later (prelink) does not change notes:
+// they tell where a section was.
+void ElfImage::read_probes(const Elf64_Shdr& notes, std::vector<Address>& probes) const {
+  constexpr Elf64_Word kProbe = 3;
+  constexpr char kName[] = "stapsdt";
+  if (notes.sh_offset > size_ || notes.sh_size > size_ - notes.sh_offset) return;
+  const std::vector<Elf64_Shdr> bases = sections(".stapsdt.base");
+  constexpr std::uint64_t kAlignment = 4;
+  const auto aligned = [](std::uint64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  Elf64_Nhdr note;
+  const std::uint8_t* at = file_ + notes.sh_offset;
+  for (std::uint64_t rest = notes.sh_size; rest >= sizeof note;) {
+    std::memcpy(&note, at, sizeof note);
+    const std::uint64_t length = sizeof note + aligned(note.n_namesz) + aligned(note.n_descsz);
+    if (length > rest) return;
+    Address place_and_base[2];
+    if (note.n_type == kProbe && note.n_namesz == sizeof kName &&
+        note.n_descsz >= sizeof place_and_base &&
+        std::memcmp(at + sizeof note, kName, sizeof kName) == 0) {
+      std::memcpy(place_and_base, at + sizeof note + sizeof kName, sizeof place_and_base);
+      const auto [place, base] = place_and_base;
+      probes.push_back(place + (bases.empty() ? 0 : bases.front().sh_addr - base));
+    }
+    at += length;
+    rest -= length;
+  }
+}
+
+std::vector<Address> ElfImage::probes() const {
+  std::vector<Address> found;
+  for (const Elf64_Shdr& notes : sections(".note.stapsdt")) read_probes(notes, found);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 std::vector<ElfImage::Symbol> ElfImage::symbols() const {
   std::vector<Symbol> symbols;
   const std::vector<Elf64_Shdr> all = sections();

@@ -67,9 +67,14 @@ class ElfImage {
   // The sections of this name, if the file has a table of sections.
   std::vector<Elf64_Shdr> sections(std::string_view name) const;
 
+  // The instructions that debuggers and tracers may replace while the program runs (USDT), in
+  // order, if the file has a table of sections.
+  std::vector<Address> probes() const;
+
  private:
   std::vector<Elf64_Shdr> sections() const;
   std::string_view text_at(const Elf64_Shdr& texts, std::uint64_t at) const;
+  void read_probes(const Elf64_Shdr& notes, std::vector<Address>& probes) const;
   void read_symbols(const Elf64_Shdr& section, const Elf64_Shdr& names,
                     std::vector<Symbol>& symbols) const;
 

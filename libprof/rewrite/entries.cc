@@ -28,7 +28,11 @@ Head head_at(const ElfImage& image, Address address) {
 
 Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
                  const References& references)
-    : image_(image), functions_(functions), references_(references), decoder_(image) {
+    : image_(image),
+      functions_(functions),
+      references_(references),
+      probes_(image.probes()),
+      decoder_(image) {
   for (std::size_t i = 0; i < functions_.size(); ++i) {
     const Address next = i + 1 < functions_.size() ? functions_[i + 1].begin : image_.text_end();
     choose(functions_[i], std::max(next, functions_[i].end));
@@ -70,6 +74,8 @@ bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
     function.reason = Reason::kOddEntry;
   } else if (function.may_keep_flags && function.leaves_flags) {
     function.reason = Reason::kKeepsFlags;
+  } else if (function.leaves_memory) {
+    function.reason = Reason::kKeepsMemory;
   }
   return function.reason != Reason::kNone;
 }
@@ -133,6 +139,8 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
     has_ended = instruction.ends_flow();
   }
   window.resume = at;
+  // The kernel runs what the file holds there, and continues behind it.
+  if (has_probe(begin, at)) return Reason::kUnmovable;
   for (const Instruction& each : window.instructions) {
     if (each.address == function.begin) continue;
     if ((references_.tables().is_in_own_table(each.address) &&
@@ -190,6 +198,11 @@ bool Entries::is_displaced(Address address) const {
   auto next = std::upper_bound(windows_.begin(), windows_.end(), address,
                                [](Address a, const Window& b) { return a < b.begin; });
   return next != windows_.begin() && address < (next - 1)->resume;
+}
+
+bool Entries::has_probe(Address begin, Address end) const {
+  const auto next = std::lower_bound(probes_.begin(), probes_.end(), begin);
+  return next != probes_.end() && *next < end;
 }
 
 // Jumps to the function from those whose entries are all counted.

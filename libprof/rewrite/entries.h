@@ -44,6 +44,7 @@ class Entries {
   Address direct_at(const Branch& branch) const;
   bool is_site(const Branch& branch, const Function& function) const;
   bool is_displaced(Address address) const;
+  bool has_probe(Address begin, Address end) const;
   std::map<Address, std::uint64_t> unlisted() const;
 
   plan::Trampoline with_window(const Window& window) const;
@@ -57,6 +58,7 @@ class Entries {
   const ElfImage& image_;
   std::vector<Function>& functions_;
   const References& references_;
+  std::vector<Address> probes_;  // in order
   mutable Decoder decoder_;
   std::vector<Window> windows_;          // in order of address
   std::vector<const Function*> called_;  // those counted by their calls; numbered after windows_

@@ -26,6 +26,7 @@ struct Function {
   bool uses_red_zone = false;     // memory below the stack pointer
   bool may_keep_flags = false;  // may return, or jump elsewhere, with a flag as it was at its start
   bool leaves_flags = false;    // a caller may read the flags that it leaves
+  bool leaves_memory = false;   // a caller may keep memory below the stack pointer while it runs
   // Jumps from code that uses the red zone may come to its start: if it is a part of that code, a
   // hook there destroys what the code keeps.
   bool may_find_red_zone = false;

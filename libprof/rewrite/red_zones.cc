@@ -71,4 +71,23 @@ void find_red_zones(const ElfImage& image, const std::vector<Branch>& branches,
   RedZones(image, branches, ways, functions).find();
 }
 
+void find_kept_memory(const std::vector<Branch>& branches, const std::vector<Address>& called,
+                      std::vector<Function>& functions) {
+  bool is_done = true;
+  const auto mark_start = [&](Address address) {
+    Function* function = function_at(functions, address);
+    if (!function || function->begin != address || function->leaves_memory) return;
+    function->leaves_memory = true;
+    is_done = false;
+  };
+  for (const Address address : called) mark_start(address);
+  while (!is_done) {
+    is_done = true;
+    for (const Branch& branch : branches) {
+      const Function* from = function_at(functions, branch.from);
+      if (from && from->leaves_memory) mark_start(branch.target);
+    }
+  }
+}
+
 }  // namespace fbleprof::rewrite

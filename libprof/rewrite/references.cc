@@ -18,6 +18,7 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   held_.read_file(functions, code_.starts());
   describe(functions);
   find_red_zones(image, code_.branches(), tables_.ways_out(), functions);
+  find_kept_memory(code_.branches(), code_.calls_over_memory(), functions);
   code_.kept_flags().mark(functions, code_.branches());
 }
 

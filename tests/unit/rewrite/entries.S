@@ -625,6 +625,46 @@ FUNCTION refused_carry_behind_jump
 2:      sbb     %ecx, %ecx
         jmp     1b
 END refused_carry_behind_jump
+        /* Only a jump back leads to what reads it. */
+FUNCTION refused_carry_behind_jump_back
+        mov     %edi, %eax
+        jmp     2f
+1:      adc     $0, %eax
+        ret
+2:      mov     %esi, %ecx
+        jmp     1b
+END refused_carry_behind_jump_back
+        /* So is the memory below the stack pointer: another path writes it. */
+FUNCTION refused_slot_behind_jump
+        mov     %edi, %eax
+        test    %edi, %edi
+        je      1f
+        mov     %eax, -16(%rsp)
+        ret
+1:      mov     -16(%rsp), %eax
+        ret
+END refused_slot_behind_jump
+FUNCTION refused_slot_behind_jump_back
+        mov     %edi, %eax
+        jmp     3f
+1:      mov     %eax, -16(%rsp)
+        ret
+2:      mov     -16(%rsp), %eax
+        ret
+3:      test    %edi, %edi
+        je      1b
+        jmp     2b
+END refused_slot_behind_jump_back
+        /* Both are its own. */
+FUNCTION entry_own_behind_jump_back
+        cmp     %edi, %esi
+        mov     %edi, -16(%rsp)
+        jmp     2f
+1:      adc     -16(%rsp), %eax
+        ret
+2:      mov     %esi, %eax
+        jmp     1b
+END entry_own_behind_jump_back
         /* Stand between what writes flags and what reads them, and leave them alone: the last call before the
          * reader, the call before that, and one that stands in another; the reader is behind a jump, and in a
          * function. */
@@ -725,6 +765,79 @@ FUNCTION target_offset
         inc     %eax
         ret
 END target_offset
+        /* A tracer may put a breakpoint on the nop (USDT): in front, among the first instructions, behind them. */
+        .macro  PROBE moved=0
+        .pushsection .note.stapsdt, "", @note
+        .balign 4
+        .long   8, 48f - 47f, 3
+        .asciz  "stapsdt"
+47:     .quad   46f + \moved, _.stapsdt.base + \moved, 0
+        .asciz  "fbleprof", "probe", ""
+48:     .balign 4
+        .popsection
+46:     nop
+        .endm
+        .pushsection .stapsdt.base, "aG", @progbits, .stapsdt.base, comdat
+        .weak   _.stapsdt.base
+        .hidden _.stapsdt.base
+_.stapsdt.base: .space 1
+        .size   _.stapsdt.base, 1
+        .popsection
+FUNCTION probed_first
+        PROBE
+        mov     %edi, %eax
+        add     $1, %eax
+        ret
+END probed_first
+FUNCTION probed_second
+        mov     %edi, %eax
+        PROBE
+        add     $2, %eax
+        ret
+END probed_second
+FUNCTION probed_before_move
+        mov     %edi, %eax
+        PROBE   0x1000
+        add     $3, %eax
+        ret
+END probed_before_move
+FUNCTION entry_probed_later
+        mov     %edi, %eax
+        add     $300, %eax
+        PROBE
+        ret
+END entry_probed_later
+        /* Their caller keeps memory below the stack pointer; the second is entered by the first. */
+FUNCTION keeps_memory
+        mov     %edi, %eax
+        add     $5, %eax
+        jmp     kept_memory_behind_jump
+END keeps_memory
+FUNCTION kept_memory_behind_jump
+        mov     %eax, %ecx
+        add     $6, %eax
+        ret
+END kept_memory_behind_jump
+FUNCTION reads_memory_behind_call
+        mov     %rdi, -64(%rsp)
+        call    keeps_memory
+        mov     -64(%rsp), %rdi
+        ret
+END reads_memory_behind_call
+        /* In front of the call only by order of address. */
+FUNCTION keeps_memory_in_loop
+        mov     %edi, %eax
+        add     $7, %eax
+        ret
+END keeps_memory_in_loop
+FUNCTION reads_memory_in_loop
+        mov     %rdi, -64(%rsp)
+1:      mov     -64(%rsp), %rdi
+        call    keeps_memory_in_loop
+        test    %eax, %eax
+        jne     1b
+        ret
+END reads_memory_in_loop
 FUNCTION entry_own_carry
         add     %edi, %esi
         inc     %edi
@@ -802,6 +915,9 @@ entry_pointers:
         .quad   target_branch, target_table, target_lea, target_lea_user, target_relocation
         .quad   target_distances, target_distances_from_start, target_table_in_text
         .quad   0, refused_loop_by_table, 0, refused_adc, refused_carry, refused_carry_behind_jump
+        .quad   refused_carry_behind_jump_back, refused_slot_behind_jump, refused_slot_behind_jump_back
+        .quad   entry_own_behind_jump_back, probed_first, probed_second, probed_before_move, entry_probed_later
+        .quad   reads_memory_behind_call, reads_memory_in_loop
         .quad   entry_own_carry, refused_zeros, framed_distances, 0, framed_table, 0, unframed_distances, 0
         .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0, known_by_data, 0
         .quad   jumps_by_return, 0, jumps_by_thunk, 0

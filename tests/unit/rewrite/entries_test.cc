@@ -22,19 +22,22 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     tail_at_once[], tail_later[], refused_flags[], refused_bytes[], refused_crowded[],
     refused_neighbour[], refused_frame[], target_distances[], target_distances_from_start[],
     target_table_in_text[], refused_loop_by_table[], refused_loop_by_addresses[], refused_adc[],
-    refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[],
-    framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
-    known_elsewhere[], unlisted[], called_unlisted[], unknown_frame[], known_by_data[],
-    jumps_by_return[], jumps_by_thunk[], jump_thunk[], entry_vector[], entry_vector_first[],
-    jumps_to_named[], named_by_jump[], named_by_branch[], named_jump_by_pointer[],
-    target_behind_bytes[], target_hidden[], entry_trap[], entry_prefixed[], refused_short_address[],
-    table_leads_to_part[], words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[],
-    holds_distances[], keeps_flags[], keeps_flags_first[], keeps_flags_inside[],
-    kept_by_its_caller[], keeps_flags_for_jump[], compares_and_jumps[], kept_behind_jump[],
-    compares_and_calls[], kept_behind_call[], entry_writes_flags[], entry_before_abort[],
-    target_offset[], falls_into_part[], refused_breakpoint[], refused_debug_trap[], refused_apx[],
-    refused_seventh_map[], called_with_prefix[], calls_with_prefix[], jumps_with_prefix[],
-    entry_listed[];
+    refused_carry[], refused_carry_behind_jump[], refused_carry_behind_jump_back[],
+    refused_slot_behind_jump[], refused_slot_behind_jump_back[], entry_own_behind_jump_back[],
+    keeps_memory[], kept_memory_behind_jump[], keeps_memory_in_loop[], reads_memory_behind_call[],
+    reads_memory_in_loop[], probed_first[], probed_second[], probed_before_move[],
+    entry_probed_later[], entry_own_carry[], refused_zeros[], framed_distances[], framed_table[],
+    unframed_distances[], unframed_elsewhere[], known_elsewhere[], unlisted[], called_unlisted[],
+    unknown_frame[], known_by_data[], jumps_by_return[], jumps_by_thunk[], jump_thunk[],
+    entry_vector[], entry_vector_first[], jumps_to_named[], named_by_jump[], named_by_branch[],
+    named_jump_by_pointer[], target_behind_bytes[], target_hidden[], entry_trap[], entry_prefixed[],
+    refused_short_address[], table_leads_to_part[], words_lead_to_part[], jumps_with_red_zone[],
+    jumps_behind_frame[], holds_distances[], keeps_flags[], keeps_flags_first[],
+    keeps_flags_inside[], kept_by_its_caller[], keeps_flags_for_jump[], compares_and_jumps[],
+    kept_behind_jump[], compares_and_calls[], kept_behind_call[], entry_writes_flags[],
+    entry_before_abort[], target_offset[], falls_into_part[], refused_breakpoint[],
+    refused_debug_trap[], refused_apx[], refused_seventh_map[], called_with_prefix[],
+    calls_with_prefix[], jumps_with_prefix[], entry_listed[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -142,7 +145,7 @@ TEST(Entries, OrdinaryStartsAreOverwritten) {
   ASSERT_NE(entry_pointers[0], nullptr);
   const ReadPlan& plan = ReadPlan::own();
   for (const char* function : {entry_ordinary, entry_far_address, entry_short_branch, entry_padded,
-                               target_lea_user, entry_own_carry}) {
+                               target_lea_user, entry_own_carry, entry_own_behind_jump_back}) {
     EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
     EXPECT_EQ(plan.reason(function), Reason::kNone);
   }
@@ -302,6 +305,16 @@ TEST(Entries, DoubtfulStartsStay) {
   EXPECT_EQ(plan.reason(refused_frame), Reason::kNotAnEntry);
 }
 
+// The kernel runs the file's instruction at a breakpoint of its own, and continues behind it.
+TEST(Entries, PlacesOfProbesStay) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {probed_first, probed_second, probed_before_move}) {
+    EXPECT_FALSE(plan.is_entry(function));
+    EXPECT_EQ(plan.reason(function), Reason::kIndirectOnly);
+  }
+  EXPECT_TRUE(plan.is_entry(entry_probed_later)) << plan::explain(plan.reason(entry_probed_later));
+}
+
 TEST(Entries, LoopsToTheStartByATableAreNoCalls) {
   const ReadPlan& plan = ReadPlan::own();
   EXPECT_FALSE(plan.is_entry(refused_loop_by_table));
@@ -310,8 +323,27 @@ TEST(Entries, LoopsToTheStartByATableAreNoCalls) {
 
 TEST(Entries, EachFlagIsTheCallersUntilItIsWritten) {
   const ReadPlan& plan = ReadPlan::own();
-  for (const char* function : {refused_adc, refused_carry, refused_carry_behind_jump}) {
+  for (const char* function :
+       {refused_adc, refused_carry, refused_carry_behind_jump, refused_carry_behind_jump_back}) {
     EXPECT_EQ(plan.reason(function), Reason::kOddEntry);
+  }
+}
+
+TEST(Entries, MemoryBelowTheStackPointerIsTheCallersUntilItIsWritten) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {refused_slot_behind_jump, refused_slot_behind_jump_back}) {
+    EXPECT_EQ(plan.reason(function), Reason::kOddEntry);
+  }
+}
+
+TEST(Entries, FunctionsThatMustLeaveTheirCallersMemoryHaveNoHook) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {keeps_memory, kept_memory_behind_jump, keeps_memory_in_loop}) {
+    EXPECT_EQ(plan.reason(function), Reason::kKeepsMemory);
+    EXPECT_FALSE(plan.trampoline(function));
+  }
+  for (const char* function : {reads_memory_behind_call, reads_memory_in_loop}) {
+    EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
   }
 }
 
