@@ -190,6 +190,19 @@ Result<std::uint64_t> BorrowedThread::call(std::uint64_t function, std::uint64_t
   return thread_.call(libc_.system_call_instruction, function, a, b, text());
 }
 
+Result<std::uint64_t> BorrowedThread::open_library(std::uint64_t path) {
+  bool is_left = false;
+  const auto may_leave = [&](const arch::TracedRegisters& at) {
+    const std::vector<Mapping> mappings = mappings_of(pid_);
+    is_left = SafePlaces(pid_, mappings).waits_for_loader(thread_, at);
+    return is_left;
+  };
+  auto handle = thread_.call(libc_.system_call_instruction, libc_.dlopen, path, libc_.flags, text(),
+                             may_leave);
+  if (is_left) return error_of(pid_, "another of its threads is loading a library", "try again");
+  return handle;
+}
+
 long BorrowedThread::try_to_map(std::uint64_t bytes) {
   return thread_.system_call(libc_.system_call_instruction, SYS_mmap, 0, bytes,
                              PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,

@@ -53,6 +53,9 @@ class BorrowedThread {
                    std::uint64_t d = 0, std::uint64_t e = 0);
   // Calls function(a, b). Fails if a fault ended it.
   Result<std::uint64_t> call(std::uint64_t function, std::uint64_t a = 0, std::uint64_t b = 0);
+  // Calls dlopen(path, flags of libc()); `path` is an address in the process. Fails, too, if
+  // another thread does not leave the loader: it may wait for this one.
+  Result<std::uint64_t> open_library(std::uint64_t path);
   // New memory of the process; 0: there is none.
   std::uint64_t map(std::uint64_t bytes);
 

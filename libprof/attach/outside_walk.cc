@@ -178,11 +178,10 @@ bool leave(const Tracee& thread, const FrameRule& rule, Frame& frame) {
 
 }  // namespace
 
-OutsideWalk walk_from_outside(pid_t pid, const Tracee& thread,
+OutsideWalk walk_from_outside(pid_t pid, const Tracee& thread, const arch::TracedRegisters& at,
                               const std::vector<Mapping>& mappings) {
   OutsideWalk walk;
   Images images(pid, mappings);
-  const arch::TracedRegisters& at = thread.registers();
   Frame frame{arch::pc_of(at), arch::sp_of(at), arch::fp_of(at)};
   bool is_return = false;
   while (walk.frames.size() < kMostFrames) {

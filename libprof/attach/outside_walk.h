@@ -21,8 +21,8 @@ struct OutsideWalk {
   bool is_complete = false;
 };
 
-// The thread must be stopped, and not moved.
-OutsideWalk walk_from_outside(pid_t pid, const Tracee& thread,
+// Walks from `at`, the registers of the thread, which must be stopped.
+OutsideWalk walk_from_outside(pid_t pid, const Tracee& thread, const arch::TracedRegisters& at,
                               const std::vector<Mapping>& mappings);
 
 }  // namespace fbleprof::attach

@@ -113,7 +113,7 @@ Status load_library(pid_t pid, BorrowedThread& thread, const std::string& librar
   if (!thread.write(thread.text(), file.name().c_str(), file.name().size() + 1)) {
     return unwritable_memory(pid);
   }
-  const auto handle = thread.call(thread.libc().dlopen, thread.text(), thread.libc().flags);
+  const auto handle = thread.open_library(thread.text());
   if (!handle) return handle.error();
   if (*handle == 0) return error_of(pid, reason_of_loader(pid, thread));
   return std::nullopt;

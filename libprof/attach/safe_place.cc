@@ -13,6 +13,9 @@ namespace fbleprof::attach {
 
 namespace {
 
+// The frames of pthread_mutex_lock, or of the loader's use of it, that waits.
+constexpr int kOfMutex = 2;
+
 // Longer stacks are not searched.
 constexpr std::uint64_t kMostStack = 1 << 20;
 
@@ -43,10 +46,12 @@ SafePlaces::SafePlaces(pid_t pid, const std::vector<Mapping>& mappings)
     if (!each.is_code || !each.path.starts_with('/') || is_known(each.path)) continue;
     const bool is_libc = is_named(each.path, "libc.so") || is_named(each.path, "libc-") ||
                          is_named(each.path, "libpthread");
-    const bool is_other = is_named(each.path, "ld-") || is_named(each.path, "libfbleprof");
+    const bool is_loader = is_named(each.path, "ld-");
+    const bool is_other = is_loader || is_named(each.path, "libfbleprof");
     if (is_libc || is_other || may_have_allocator(pid, mappings, each)) {
       files_.push_back(each.path);
       if (is_libc) libc_.push_back(each.path);
+      if (is_loader) loader_.push_back(each.path);
     }
   }
   const std::string program = mapped_program(pid);
@@ -108,7 +113,7 @@ bool SafePlaces::seems_outside(const Tracee& thread) const {
 }
 
 bool SafePlaces::holds_no_lock(const Tracee& thread, StoppedIn where) const {
-  const OutsideWalk walk = walk_from_outside(pid_, thread, mappings_);
+  const OutsideWalk walk = walk_from_outside(pid_, thread, thread.registers(), mappings_);
   if (!walk.is_complete && where == StoppedIn::kCode) return seems_outside(thread);
   const std::vector<std::uint64_t> frames =
       walk.is_complete ? without_start(walk.frames) : walk.frames;
@@ -116,11 +121,26 @@ bool SafePlaces::holds_no_lock(const Tracee& thread, StoppedIn where) const {
   if (where == StoppedIn::kQuietCall) {
     // libc's function for the call, and those around it.
     at = std::find_if(at, frames.end(), [&](std::uint64_t pc) { return !is_libc(pc); });
+    // fork waits for one allocator's lock after the other, and holds those that it has.
+    if (arch::waits_for_lock(thread.registers()) && at - frames.begin() > kOfMutex) return false;
   }
   return std::none_of(at, frames.end(), [&](std::uint64_t pc) {
     const bool may_be_other = where == StoppedIn::kQuietCall && is_program_with_allocator(pc);
     return may_hold_lock(pc) && !may_be_other;
   });
+}
+
+bool SafePlaces::waits_for_loader(const Tracee& thread, const arch::TracedRegisters& at) const {
+  // Up to libc's dlopen. The loader is entered once: deeper in it, its function has the lock.
+  constexpr std::size_t kOfDlopen = 8;
+  if (!arch::waits_for_lock(at)) return false;
+  std::vector<std::uint64_t> frames = walk_from_outside(pid_, thread, at, mappings_).frames;
+  if (frames.size() < kOfDlopen) return false;
+  frames.resize(kOfDlopen);
+  const auto is_loader = [&](std::uint64_t pc) { return this->is_loader(pc); };
+  const auto first = std::find_if(frames.begin(), frames.end(), is_loader);
+  return first != frames.end() && first - frames.begin() <= kOfMutex &&
+         std::count_if(frames.begin(), frames.end(), is_loader) == 1;
 }
 
 }  // namespace fbleprof::attach

@@ -27,15 +27,21 @@ class SafePlaces {
 
   // Walks the thread's stack by the unwind tables. A quiet call may be made by functions of libc
   // that the program's code calls; elsewhere on the stack, and in the loader or an allocator, they
-  // may hold a lock. Where the walk cannot follow (generated code), each word of the stack of a
-  // thread that computes counts as a return address, and a quiet call is trusted.
+  // may hold a lock. So may those that wait for one, but for mutexes. Where the walk cannot follow
+  // (generated code), each word of the stack of a thread that computes counts as a return address,
+  // and a quiet call is trusted.
   bool holds_no_lock(const Tracee& thread, StoppedIn where) const;
+
+  // Whether a call of dlopen in the thread waits for the loader's lock, and has taken none yet.
+  // `at` are the thread's registers now.
+  bool waits_for_loader(const Tracee& thread, const arch::TracedRegisters& at) const;
 
  private:
   bool is_known(const std::string& path) const;
   bool is_in(std::uint64_t address, const std::vector<std::string>& files) const;
   bool may_hold_lock(std::uint64_t address) const { return is_in(address, files_); }
   bool is_libc(std::uint64_t address) const { return is_in(address, libc_); }
+  bool is_loader(std::uint64_t address) const { return is_in(address, loader_); }
   // A program that defines malloc itself: its other functions cannot be told from its allocator's.
   bool is_program_with_allocator(std::uint64_t address) const {
     return !own_allocator_.empty() && is_in(address, {own_allocator_});
@@ -46,7 +52,7 @@ class SafePlaces {
 
   pid_t pid_;
   const std::vector<Mapping>& mappings_;
-  std::vector<std::string> files_, libc_;
+  std::vector<std::string> files_, libc_, loader_;
   std::string own_allocator_;
   std::uint64_t start_ = 0;  // libc's function that starts a program
 };

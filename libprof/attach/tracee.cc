@@ -26,8 +26,6 @@ using arch::TracedRegisters;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kSystemCallStop = SIGTRAP | 0x80;
 
 // Waits for a stop of the thread; 0 if the thread has ended.
@@ -40,11 +38,11 @@ int wait_for_stop(pid_t tid) {
 }
 
 // The same, until `end`; none: the thread still runs.
-std::optional<int> wait_for_stop_until(pid_t tid, Clock::time_point end) {
+std::optional<int> wait_for_stop_until(pid_t tid, std::chrono::steady_clock::time_point end) {
   int status = 0;
   pid_t got = 0;
   while ((got = waitpid(tid, &status, __WALL | WNOHANG)) == 0) {
-    if (Clock::now() >= end) return std::nullopt;
+    if (std::chrono::steady_clock::now() >= end) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   return got > 0 && WIFSTOPPED(status) ? status : 0;
@@ -69,6 +67,16 @@ bool is_ours(pid_t tid) {
 // SIGSTOP comes even while all signals wait. Delivered, it stops the other threads; this one goes
 // on for us, and stops when we let it go, unless SIGCONT has come.
 bool is_stop_of_process(int status) { return status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP; }
+
+constexpr std::uint64_t bit_of_signal(int signal) { return 1ull << (signal - 1); }
+// glibc sends it to all threads that must change their user, and waits for them with a lock that
+// the loader takes.
+constexpr int kSetUser = 33;
+// In a call, all signals wait but this one and faults: the kernel takes the program's handler away
+// if a fault comes that waits.
+constexpr std::uint64_t kWaitInCalls = ~(
+    bit_of_signal(SIGSEGV) | bit_of_signal(SIGBUS) | bit_of_signal(SIGILL) | bit_of_signal(SIGFPE) |
+    bit_of_signal(SIGTRAP) | bit_of_signal(SIGSYS) | bit_of_signal(kSetUser));
 
 // A signal to deliver, as an argument of ptrace.
 void* signal_data(int signal) {
@@ -125,12 +133,14 @@ Tracee::Tracee(Tracee&& from) noexcept
       refused_(std::move(from.refused_)),
       vectors_(std::move(from.vectors_)),
       mask_(from.mask_),
+      mask_in_calls_(from.mask_in_calls_),
       way_(from.way_),
       frame_(from.frame_),
       held_signal_(from.held_signal_),
       has_mask_(from.has_mask_),
       holds_signals_(from.holds_signals_),
       is_moved_(from.is_moved_),
+      is_at_entry_(from.is_at_entry_),
       stopped_by_us_(from.stopped_by_us_),
       is_gone_(from.is_gone_) {
   from.is_gone_ = true;
@@ -224,8 +234,12 @@ void Tracee::keep_state() {
   note_state();
   if (holds_signals_ || !has_mask_) return;
   if (frame_ != 0) set(arch::before_going_back(saved_, way_, frame_));
-  const std::uint64_t all = ~std::uint64_t{0};
-  holds_signals_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof all, &all) == 0;
+  mask_in_calls_ = kWaitInCalls;
+  holds_signals_ = hold_signals();
+}
+
+bool Tracee::hold_signals() {
+  return ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_in_calls_, &mask_in_calls_) == 0;
 }
 
 void Tracee::restore_state() {
@@ -239,19 +253,48 @@ void Tracee::restore_state() {
   set(due_signals() == kOfSample ? as_restarted() : saved_);
 }
 
-bool Tracee::run_to_system_call() {
+// The signal with which the thread goes on after a stop in a call of ours; none: it met a fault.
+std::optional<int> Tracee::signal_after(int status) {
+  const int signal = WSTOPSIG(status);
+  if (status >> 16 == PTRACE_EVENT_STOP) return 0;
+  if (is_stop_of_process(status) || signal == kSetUser) return signal;
+  siginfo_t info{};
+  if (ptrace(PTRACE_GETSIGINFO, tid_, nullptr, &info) != 0 || info.si_code > 0) return std::nullopt;
+  // Another process sent what looks like a fault. The kernel keeps a signal that must wait.
+  mask_in_calls_ |= bit_of_signal(signal);
+  return hold_signals() ? signal : 0;
+}
+
+bool Tracee::run_to_system_call(const std::optional<Clock::time_point>& end) {
   int signal = 0;
   for (;;) {
     if (!ask(PTRACE_SYSCALL, "PTRACE_SYSCALL", 0, signal_data(signal))) return false;
-    const int status = wait_for_stop(tid_);
+    const std::optional<int> until_end =
+        end ? wait_for_stop_until(tid_, *end) : wait_for_stop(tid_);
+    if (!until_end && !ask(PTRACE_INTERRUPT, "PTRACE_INTERRUPT", 0, nullptr)) return false;
+    const int status = until_end ? *until_end : wait_for_stop(tid_);
     if (status == 0) {
       is_gone_ = true;
       return false;
     }
-    if (WSTOPSIG(status) == kSystemCallStop) return true;
-    signal = is_stop_of_process(status) ? SIGSTOP : 0;
-    if (signal == 0 && status >> 16 != PTRACE_EVENT_STOP) return false;  // a fault
+    if (WSTOPSIG(status) == kSystemCallStop) {
+      is_at_entry_ = !is_at_entry_;
+      return true;
+    }
+    if (!until_end && status >> 16 == PTRACE_EVENT_STOP) return false;
+    const std::optional<int> next = signal_after(status);
+    if (!next) return false;
+    signal = *next;
   }
+}
+
+bool Tracee::run_on_in_call(std::optional<Clock::time_point>& end, const MayLeave& may_leave) {
+  if (run_to_system_call(end)) return true;
+  if (is_gone_ || !end || Clock::now() < *end) return false;
+  end = std::nullopt;
+  TracedRegisters now{};
+  if (!get(&now) || may_leave(now)) return false;
+  return run_to_system_call();
 }
 
 bool Tracee::run_to_quiet_call(int milliseconds) {
@@ -295,25 +338,63 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
   return false;
 }
 
+// The kernel lets a thread that was moved out of such a section finish it as if it had not been
+// interrupted.
+bool Tracee::is_in_rseq_section() const {
+  constexpr auto kGetConfiguration = static_cast<__ptrace_request>(0x420f);
+  struct {
+    std::uint64_t area;
+    std::uint32_t bytes, signature, flags, padding;
+  } configuration{};
+  struct {
+    std::uint32_t version, flags;
+    std::uint64_t start, bytes, abort;
+  } section{};
+  constexpr std::uint64_t kSectionIn = 8;  // of struct rseq
+  std::uint64_t at = 0;
+  const std::uintptr_t size = sizeof configuration;
+  if (ptrace(kGetConfiguration, tid_, size, &configuration) <= 0 || configuration.area == 0) {
+    return false;
+  }
+  if (!read(configuration.area + kSectionIn, &at, sizeof at) || at == 0) return false;
+  return read(at, &section, sizeof section) && arch::pc_of(saved_) - section.start < section.bytes;
+}
+
 bool Tracee::hold_here() {
-  return !is_gone_ && stopped_by_us_ && get(&saved_) && !arch::is_in_system_call(saved_);
+  return !is_gone_ && stopped_by_us_ && get(&saved_) && !arch::is_in_system_call(saved_) &&
+         !is_in_rseq_section();
+}
+
+bool Tracee::end_open_call() {
+  if (!is_at_entry_) return true;
+  TracedRegisters now{};
+  if (!get(&now)) return false;
+  arch::make_call_do_nothing(now);
+  return set(now) && run_to_system_call();
 }
 
 long Tracee::system_call(std::uint64_t instruction, long number, std::uint64_t a, std::uint64_t b,
                          std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f) {
+  if (!end_open_call()) return -EFAULT;
   keep_state();
   TracedRegisters start = arch::for_system_call(saved_, instruction, number, {a, b, c, d, e, f});
   if (frame_ != 0) start = arch::returning_to(start, frame_ - sizeof frame_);
+  if (!set(start)) return -EFAULT;
   TracedRegisters now{};
-  if (!set(start) || !run_to_system_call() || !run_to_system_call() || !get(&now)) {
-    return -EFAULT;
-  }
-  return arch::result_of(now);
+  // A handler may come first, with calls of its own.
+  do {
+    if (!run_to_system_call() || !get(&now)) return -EFAULT;
+  } while (!is_at_entry_ || arch::pc_of(now) != instruction + sizeof arch::kSystemCallInstruction ||
+           arch::sp_of(now) != arch::sp_of(start));
+  if (!run_to_system_call()) return -EFAULT;
+  return get(&now) ? arch::result_of(now) : -EFAULT;
 }
 
 Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t function,
-                                   std::uint64_t a, std::uint64_t b, std::uint64_t stack) {
+                                   std::uint64_t a, std::uint64_t b, std::uint64_t stack,
+                                   const MayLeave& may_leave) {
   const auto failed = [this] { return failure("a call in it failed"); };
+  if (!end_open_call()) return failed();
   keep_state();
   // The function's result is stored, and the thread changes to the stack with the frame. We stop it
   // where it would go back. If that way is not known, the function returns to a system call, whose
@@ -329,9 +410,11 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
       !set(start)) {
     return failed();
   }
+  std::optional<Clock::time_point> end;
+  if (may_leave) end = Clock::now() + std::chrono::milliseconds(kLongCallMs);
   for (;;) {
     TracedRegisters now{};
-    if (!run_to_system_call() || !get(&now)) return failed();
+    if (!run_on_in_call(end, may_leave) || !get(&now)) return failed();
     std::uint64_t value = arch::returned_value(now);
     bool has_returned = arch::pc_of(now) == instruction + sizeof arch::kSystemCallInstruction &&
                         arch::sp_of(now) == sp + sizeof sp;
@@ -345,7 +428,7 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
       if (!set(now) || !run_to_system_call()) return failed();
       return value;
     }
-    if (!run_to_system_call()) return failed();  // to the end of the call
+    if (!run_on_in_call(end, may_leave)) return failed();  // to the end of the call
   }
 }
 
@@ -364,7 +447,7 @@ void Tracee::let_go() {
     const int status = wait_for_stop(tid_);
     if (status == 0) return;
     will_stop = status >> 16 != PTRACE_EVENT_STOP;
-    signal = is_stop_of_process(status) ? SIGSTOP : 0;
+    signal = signal_after(status).value_or(0);
   }
   restore_state();
   ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);

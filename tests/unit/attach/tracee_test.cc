@@ -280,7 +280,7 @@ TEST_F(TraceeTest, AThreadInAQuietCallIsNotHeldAsOneThatComputes) {
   auto thread = Tracee::stop(child.pid(), child.pid());
   ASSERT_TRUE(thread.ok());
   const std::vector<Mapping> mappings = mappings_of(child.pid());
-  const OutsideWalk walk = walk_from_outside(child.pid(), *thread, mappings);
+  const OutsideWalk walk = walk_from_outside(child.pid(), *thread, thread->registers(), mappings);
   EXPECT_TRUE(walk.is_complete);
   EXPECT_GT(walk.frames.size(), 3u);
   EXPECT_TRUE(SafePlaces(child.pid(), mappings).holds_no_lock(*thread, StoppedIn::kQuietCall));
@@ -298,7 +298,8 @@ TEST_F(TraceeTest, CodeWithoutTablesEndsTheWalk) {
   ASSERT_TRUE(child.computes_at(code));
   auto thread = Tracee::stop(child.pid(), child.pid());
   ASSERT_TRUE(thread.ok());
-  const OutsideWalk walk = walk_from_outside(child.pid(), *thread, mappings_of(child.pid()));
+  const OutsideWalk walk =
+      walk_from_outside(child.pid(), *thread, thread->registers(), mappings_of(child.pid()));
   EXPECT_FALSE(walk.is_complete);
   EXPECT_EQ(walk.frames.size(), 1u);
 }
@@ -337,7 +338,7 @@ class MappedFile {
     EXPECT_TRUE(child.computes_at(code));
     auto thread = Tracee::stop(child.pid(), child.pid());
     EXPECT_TRUE(thread.ok());
-    return walk_from_outside(child.pid(), *thread, mappings_of(child.pid()));
+    return walk_from_outside(child.pid(), *thread, thread->registers(), mappings_of(child.pid()));
   }
 
   static constexpr std::size_t kPage = 4096, kFileBytes = 64 << 20;

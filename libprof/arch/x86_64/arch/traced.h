@@ -1,6 +1,7 @@
 // The registers of a stopped thread of another process, and the calls that a tracer makes in it.
 #pragma once
 
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -142,6 +143,13 @@ inline bool ends_with_call(const std::uint8_t (&before)[kLongestCall]) {
     if (at[0] == 0xff && (at[1] & 0x38) == 0x10) return true;
   }
   return false;
+}
+
+// Whether a thread waits for a lock of libc's kind: a mutex, or one of libc's own.
+inline bool waits_for_lock(const TracedRegisters& at) {
+  constexpr std::uint64_t kCommands = 0x7f, kContended = 2;
+  return system_call_of(at) == SYS_futex && (at.rsi & kCommands) == FUTEX_WAIT &&
+         at.rdx == kContended;
 }
 
 // Whether a thread that waits in this system call holds no lock of the allocator or the loader.
