@@ -199,6 +199,21 @@ std::string from_outside(pid_t pid, const std::string& profile) {
   return attach::has_own_files(pid) ? process + "/root" + profile : profile;
 }
 
+// What find_recorder finds. A process that a recorded one forked has a copy of its recorder, which
+// names the profile of the other, or of one that has taken the name since.
+Result<Recorder> find_own_recorder(pid_t pid, const std::string& library) {
+  auto recorder = attach::find_recorder(pid, library);
+  if (!recorder || recorder->profile.empty()) return recorder;
+  const std::string path = from_outside(pid, recorder->profile);
+  const auto header = RunningProfile::any_header_of(path);
+  if (!header || control::is_writer(pid, *header)) return recorder;
+  const pid_t writer = control::process_of(*header);
+  return Error{"process " + std::to_string(pid), std::nullopt,
+               "its recorder's file, " + path + ", is that of " +
+                   (writer == 0 ? "another process" : "process " + std::to_string(writer)),
+               "a process that a recorded one forked cannot be recorded itself"};
+}
+
 enum class Count { kAnew, kOn };
 
 Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) {
@@ -351,7 +366,7 @@ int start(const Request& request, pid_t pid, const std::string& library, Filtere
                                  : line);
   };
   const bool was_there = !attach::has_ended(pid);
-  auto recorder = attach::find_recorder(pid, library);
+  auto recorder = find_own_recorder(pid, library);
   // An earlier attach may have failed after it loaded the recorder.
   const bool was_loaded = recorder && recorder->is_loaded && !recorder->profile.empty();
   if (recorder && !was_loaded) recorder = load(request, pid, library);
@@ -391,7 +406,7 @@ int start(const Request& request, pid_t pid, const std::string& library, Filtere
 // Stops recording, and gives the program its own action and code back. If that fails, the program
 // is recorded as before.
 int stop(pid_t pid, const std::string& library, Filtered filtered) {
-  const auto recorder = attach::find_recorder(pid, library);
+  const auto recorder = find_own_recorder(pid, library);
   if (!recorder) return give_up(kRefused, recorder.error().line());
   if (!recorder->is_loaded || recorder->profile.empty()) {
     return give_up(kRefused, "process " + std::to_string(pid) + ": it is not recorded");
@@ -454,7 +469,7 @@ int attach(const std::vector<std::string>& given) {
     if (const std::string fault = fault_of_directory(request, *pid); !fault.empty()) {
       return give_up(kWrongUse, fault);
     }
-    const auto recorder = attach::find_recorder(*pid, library);
+    const auto recorder = find_own_recorder(*pid, library);
     if (!recorder) return give_up(kRefused, recorder.error().line());
     if (const int status = check_confinement(request, *pid, filtered)) return status;
     if (wait_for_end(*pid, *delay) == Waited::kUntilSignal) {

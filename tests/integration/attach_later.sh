@@ -135,6 +135,53 @@ check "the status" $? = 42
 "$REPORT" "$profile" >"$dir/report"
 has_text "CPU time not sampled: .* or its action replaced" "$dir/report" || fail "the report does not say it"
 
+# Its child has a copy of the recorder, which knows only the parent's file until it counts a call.
+cat >"$work/forks.pl" <<'END'
+$| = 1;
+sub work { my $x = 0; $x += $_ for 1 .. 1000; $x }
+work() until -e "go";
+my $child = fork;
+print "child $child\n" if $child;
+work() until -e ($child ? "stop" : "stop.child");
+waitpid $child, 0 if $child && -e "stop.child";
+END
+begin "a child that was forked while it was attached"
+started perl "$work/forks.pl"
+attach -o "$profile" "$pid"
+touch "$dir/go"
+said "^child"
+child=$(sed -n 's/^child //p' "$dir/out")
+sleep 0.3
+before=$(fact samples)
+for words in "attach -o $dir/child.out" "attach --exact" "attach --delay 1m" detach; do
+  # shellcheck disable=SC2086  # words
+  launcher_refuses 1 "process $child: .*that of process $pid" $words "$child"
+done
+check "the parent's samples are counted" "$(fact samples)" -ge "$before"
+check "it is recorded" "$(wc -l <"/proc/$pid/timers")" -gt 0
+touch "$dir/stop"
+ended
+launcher_refuses 1 "process $child: .*that of another process" attach "$child"
+check "nothing is made for the child" ! -e "$dir/child.out"
+kill "$child"
+verified "$profile"
+
+begin "a child that has a profile of its own"
+started perl "$work/forks.pl"
+attach --exact -o "$profile" "$pid"
+touch "$dir/go"
+said "^child"
+child=$(sed -n 's/^child //p' "$dir/out")
+for _ in $(seq 100); do [ -s "$profile.$child" ] && break; sleep 0.05; done
+detach "$child"
+attach --exact "$child"
+has_text "goes on in $profile.$child" "$dir/attach.err" || fail "it goes on elsewhere"
+detach "$child"
+check "the parent is recorded" "$(wc -l <"/proc/$pid/timers")" -gt 0
+touch "$dir/stop.child" "$dir/stop"
+ended
+verified "$profile" "$profile.$child"
+
 begin "nothing is lost"
 started "$PROGRAMS/phases.plain" 60
 attach -o "$profile" "$pid"
