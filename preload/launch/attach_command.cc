@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -232,20 +233,35 @@ Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) 
   return std::nullopt;
 }
 
-// Makes the recorder in the process start or stop. A profile has its end while its program calls
-// exec, and goes on if exec fails. That takes as long as a busy disk needs for the file.
-Status turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
+// Tries until it is done. A profile has its end while its program calls exec, and goes on if exec
+// fails. That takes as long as a busy disk needs for the file.
+Status insist(pid_t pid, const std::string& profile, const std::function<Status()>& attempt) {
   constexpr int kTries = 50;  // of a profile that has no end
   constexpr std::chrono::milliseconds kBetween(10);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  Status bad = try_to_turn(pid, profile, on, count);
+  Status bad = attempt();
   for (int tries = 1; bad && tries < kTries && !attach::has_ended(pid);) {
     if (std::chrono::steady_clock::now() > deadline) break;
     std::this_thread::sleep_for(kBetween);
-    if (RunningProfile::header_of(from_outside(pid, profile))) ++tries;
-    bad = try_to_turn(pid, profile, on, count);
+    const auto header = RunningProfile::any_header_of(from_outside(pid, profile));
+    if (!header || header->state == format::State::kLive) ++tries;
+    bad = attempt();
   }
   return bad;
+}
+
+// Makes the recorder in the process start or stop.
+Status turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
+  return insist(pid, profile, [&] { return try_to_turn(pid, profile, on, count); });
+}
+
+// Before the recorder is called, which writes to the file: nobody may have truncated it.
+Status wait_for_whole_file(pid_t pid, const std::string& profile) {
+  return insist(pid, profile, [&]() -> Status {
+    const auto header = RunningProfile::header_of(from_outside(pid, profile));
+    if (!header) return header.error();
+    return std::nullopt;
+  });
 }
 
 Result<Recorder> load(const Request& request, pid_t pid, const std::string& library) {
@@ -376,6 +392,9 @@ int start(const Request& request, pid_t pid, const std::string& library, Filtere
   if (!recorder) return refuse(recorder.error().line());
   if (recorder->profile.empty()) {
     return refuse(name + ": it has a recorder that writes no file; restart the program");
+  }
+  if (was_loaded) {
+    if (const Status bad = wait_for_whole_file(pid, recorder->profile)) return refuse(bad->line());
   }
   int status = 0;
   const bool is_filtered = !filter_of(request).empty();

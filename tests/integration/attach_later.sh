@@ -68,6 +68,20 @@ for option in --callsites --exact; do
     check "the status" $? = 42
     diff "$dir/expected" "$dir/out" || fail "it saw something else"
   done
+  begin "it is attached to again after its profile was truncated, $option"
+  for size in 0 20000; do
+    rm -f "$dir/go" "$dir/end"
+    # No sample comes before: it sleeps.
+    # shellcheck disable=SC2016  # perl's variable
+    started perl -e 'select undef, undef, undef, 0.1 until -e "go"; $x++ for 1 .. 5e6; open E, ">end"'
+    attach $option --rate 5000 -o "$profile" "$pid"
+    truncate -s $size "$profile"
+    launcher_refuses 1 "not a profile\|damaged" attach --exact "$pid"
+    launcher_refuses 1 "not a profile\|damaged" detach "$pid"
+    touch "$dir/go"
+    ended
+    check "it went on" -e "$dir/end"
+  done
 
   begin "a thread that starts while all others sleep, $option"
   started "$PROGRAMS/attached_threads.plain" one "$dir/go"
