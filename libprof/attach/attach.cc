@@ -63,12 +63,25 @@ Result<Recorder> find_recorder(pid_t pid, const std::string& library) {
 
 namespace {
 
+// Whether the loader has finished the library's pointers. If it has no memory for the library's
+// end, it leaves the begin mapped, whose code must not be called.
+bool is_relocated(pid_t pid, const std::string& library) {
+  const std::uint64_t at = find_in_library(pid, library, "fbleprof_output_path");
+  std::uint64_t pointer = 0;
+  return at != 0 && read_memory(pid, at, &pointer, sizeof pointer) &&
+         mapping_at(mappings_of(pid), pointer) != nullptr;
+}
+
 // The recorder is there since an attach that failed, for example because it could not make its
 // file.
 Status start_loaded(pid_t pid, BorrowedThread& thread, const std::string& library) {
   const std::uint64_t function = find_in_library(pid, library, "fbleprof_start_attached");
   if (function == 0) {
     return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
+  }
+  if (!is_relocated(pid, library)) {
+    return error_of(pid, "its recorder is only half loaded, by an attach that failed or goes on",
+                    "if it stays so, restart the program with a higher limit of memory (ulimit)");
   }
   const auto called = thread.call(function, thread.stack());
   if (!called) return called.error();

@@ -44,6 +44,7 @@ long fbleprof_obey_order(format::RecorderOrder* order) {
 }
 
 long fbleprof_obey() {
+  capture::abandon_truncated_profile();
   if (!capture::is_profiling() || !session.obey) return kNoSystemCall;
   session.obey();
   if (capture::are_threads_found() && session.recording.load()) capture::attach_borrowed_thread();

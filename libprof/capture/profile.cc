@@ -82,16 +82,13 @@ bool open_profile(const OutputFile* parent, std::uint64_t start_ns) {
 }
 
 void abandon_truncated_profile() {
-  if (!are_threads_found() || session.recording.load() || !is_profiling() || profile.confined ||
-      !is_own_process()) {
-    return;
-  }
+  if (!are_threads_found() || !is_profiling() || profile.confined || !is_own_process()) return;
   std::uint64_t word = 0;
   const char* base = session.arena.base();
   const auto is_there = [&](const void* at) {
     return signal_safe::peek_anywhere(at, &word, sizeof word);
   };
-  if (is_there(base) && is_there(base + session.arena.used_bytes() - sizeof word)) return;
+  if (is_there(base) && is_there(base + session.arena.populated_bytes() - sizeof word)) return;
   kernel_call(SYS_mmap, reinterpret_cast<long>(base), static_cast<long>(session.arena.cap_bytes()),
               PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
               0);

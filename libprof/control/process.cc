@@ -66,12 +66,16 @@ bool handles(pid_t pid, int signal) {
   return (caught >> (signal - 1) & 1) != 0;
 }
 
+pid_t inner_pid(pid_t pid) {
+  const std::string pids = status_field(pid, "NSpid");
+  const std::size_t last = pids.find_last_of(" \t");
+  const std::string innermost = last == std::string::npos ? pids : pids.substr(last + 1);
+  return static_cast<pid_t>(std::atol(innermost.c_str()));
+}
+
 pid_t find_process(pid_t inner, std::uint64_t ticks) {
   for (const pid_t pid : numbers_in("/proc")) {
-    const std::string names = status_field(pid, "NSpid");
-    const std::size_t last = names.find_last_of(" \t");
-    const std::string innermost = last == std::string::npos ? names : names.substr(last + 1);
-    if (innermost == std::to_string(inner) && start_ticks(pid) == ticks) return pid;
+    if (inner_pid(pid) == inner && start_ticks(pid) == ticks) return pid;
   }
   return 0;
 }

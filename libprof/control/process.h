@@ -23,6 +23,9 @@ std::vector<pid_t> threads_of(pid_t pid);
 // Whether it has a handler for the signal.
 bool handles(pid_t pid, int signal);
 
+// The pid that it has in its own pid namespace; 0 if there is no such process.
+pid_t inner_pid(pid_t pid);
+
 // The process that has the pid `inner` in its own pid namespace and started then; 0 if none is
 // visible from here.
 pid_t find_process(pid_t inner, std::uint64_t start_ticks);

@@ -102,22 +102,8 @@ std::uint64_t own_pid_namespace() {
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-pid_t process_of(const Header& header) {
-  const auto pid = static_cast<pid_t>(header.pid);
-  const bool is_same = header.pid_namespace == 0 || header.pid_namespace == own_pid_namespace();
-  if (is_same) return start_ticks(pid) == header.process_start_ticks ? pid : 0;
-  return find_process(pid, header.process_start_ticks);
-}
-
-// Why the bytes are not a profile that can be controlled; empty if they are.
+// Why the bytes are not the profile of a running program; empty if they are.
 std::string fault_of(const Header& header, std::uint64_t size, const std::string& path) {
-  if (size < format::kHeaderBytes ||
-      std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0) {
-    return "is not a profile";
-  }
-  if (header.major_version != format::kMajorVersion || header.minor_version < 1) {
-    return "was made by another version of fbleprof";
-  }
   if (header.state == format::State::kStarting) return "the program is only starting";
   if (header.state == format::State::kExeced) {
     // A second program has PATH.PID, a third one PATH.PID.2, and so on.
@@ -138,7 +124,12 @@ int open_file(const std::string& path) {
   return open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
-Result<Header> read_header(const std::string& path, int fd) {
+struct FoundHeader {
+  Header header{};
+  std::uint64_t file_bytes = 0;
+};
+
+Result<FoundHeader> read_any_header(const std::string& path, int fd) {
   if (fd < 0) {
     const char* remedy =
         errno == ENOENT ? "name the profile that the program writes; fble-prof attach says which"
@@ -146,14 +137,27 @@ Result<Header> read_header(const std::string& path, int fd) {
     return error_of(path, std::strerror(errno), remedy);
   }
   struct stat status {};
-  Header header{};
+  FoundHeader found;
+  Header& header = found.header;
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-      pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) {
+      pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
+      std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0) {
     return error_of(path, "is not a profile");
   }
-  const std::string fault = fault_of(header, static_cast<std::uint64_t>(status.st_size), path);
+  found.file_bytes = static_cast<std::uint64_t>(status.st_size);
+  if (found.file_bytes < format::kHeaderBytes) return error_of(path, "is not a profile");
+  if (header.major_version != format::kMajorVersion || header.minor_version < 1) {
+    return error_of(path, "was made by another version of fbleprof");
+  }
+  return found;
+}
+
+Result<Header> read_header(const std::string& path, int fd) {
+  const auto found = read_any_header(path, fd);
+  if (!found) return found.error();
+  const std::string fault = fault_of(found->header, found->file_bytes, path);
   if (!fault.empty()) return error_of(path, fault);
-  return header;
+  return found->header;
 }
 
 // Whether the process was killed, and its parent has not waited for it. A main thread alone can
@@ -172,10 +176,32 @@ bool is_running(const Header& header, pid_t pid) {
 
 }  // namespace
 
+pid_t process_of(const Header& header) {
+  const auto pid = static_cast<pid_t>(header.pid);
+  const bool is_same = header.pid_namespace == 0 || header.pid_namespace == own_pid_namespace();
+  if (is_same) return start_ticks(pid) == header.process_start_ticks ? pid : 0;
+  return find_process(pid, header.process_start_ticks);
+}
+
 bool has_ended(const Header& header) {
   const pid_t pid = process_of(header);
   if (pid == 0) return header.pid_namespace == 0 || header.pid_namespace == own_pid_namespace();
   return start_ticks(pid) == 0 || is_dead(pid);
+}
+
+bool is_writer(pid_t pid, const Header& header) {
+  // 0: it could not see when it started.
+  const std::uint64_t start = header.process_start_ticks;
+  return static_cast<std::uint32_t>(inner_pid(pid)) == header.pid &&
+         (start == 0 || start == start_ticks(pid));
+}
+
+Result<Header> RunningProfile::any_header_of(const std::string& path) {
+  const int fd = open_file(path);
+  const auto found = read_any_header(path, fd);
+  if (fd >= 0) close(fd);
+  if (!found) return found.error();
+  return found->header;
 }
 
 Result<Header> RunningProfile::header_of(const std::string& path) {

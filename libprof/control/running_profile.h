@@ -40,12 +40,20 @@ enum class Answer {
 // be seen from here.
 bool has_ended(const format::Header& header);
 
+// The process that writes a profile with this header; 0 if it cannot be seen from here.
+pid_t process_of(const format::Header& header);
+
+// Whether it is this process that writes, or wrote, a profile with this header.
+bool is_writer(pid_t pid, const format::Header& header);
+
 class RunningProfile {
  public:
   // Fails, with one line, unless the file is the profile of a running program.
   static Result<RunningProfile> open(const std::string& path);
   // Its header alone: quick, because nobody looks whether the records are sound.
   static Result<format::Header> header_of(const std::string& path);
+  // The header of any profile, also if its program has ended, or calls exec.
+  static Result<format::Header> any_header_of(const std::string& path);
   RunningProfile(RunningProfile&& from) noexcept;
   ~RunningProfile();
   RunningProfile(const RunningProfile&) = delete;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -199,6 +200,21 @@ std::string from_outside(pid_t pid, const std::string& profile) {
   return attach::has_own_files(pid) ? process + "/root" + profile : profile;
 }
 
+// What find_recorder finds. A process that a recorded one forked has a copy of its recorder, which
+// names the profile of the other, or of one that has taken the name since.
+Result<Recorder> find_own_recorder(pid_t pid, const std::string& library) {
+  auto recorder = attach::find_recorder(pid, library);
+  if (!recorder || recorder->profile.empty()) return recorder;
+  const std::string path = from_outside(pid, recorder->profile);
+  const auto header = RunningProfile::any_header_of(path);
+  if (!header || control::is_writer(pid, *header)) return recorder;
+  const pid_t writer = control::process_of(*header);
+  return Error{"process " + std::to_string(pid), std::nullopt,
+               "its recorder's file, " + path + ", is that of " +
+                   (writer == 0 ? "another process" : "process " + std::to_string(writer)),
+               "a process that a recorded one forked cannot be recorded itself"};
+}
+
 enum class Count { kAnew, kOn };
 
 Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) {
@@ -217,20 +233,35 @@ Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) 
   return std::nullopt;
 }
 
-// Makes the recorder in the process start or stop. A profile has its end while its program calls
-// exec, and goes on if exec fails. That takes as long as a busy disk needs for the file.
-Status turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
+// Tries until it is done. A profile has its end while its program calls exec, and goes on if exec
+// fails. That takes as long as a busy disk needs for the file.
+Status insist(pid_t pid, const std::string& profile, const std::function<Status()>& attempt) {
   constexpr int kTries = 50;  // of a profile that has no end
   constexpr std::chrono::milliseconds kBetween(10);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  Status bad = try_to_turn(pid, profile, on, count);
+  Status bad = attempt();
   for (int tries = 1; bad && tries < kTries && !attach::has_ended(pid);) {
     if (std::chrono::steady_clock::now() > deadline) break;
     std::this_thread::sleep_for(kBetween);
-    if (RunningProfile::header_of(from_outside(pid, profile))) ++tries;
-    bad = try_to_turn(pid, profile, on, count);
+    const auto header = RunningProfile::any_header_of(from_outside(pid, profile));
+    if (!header || header->state == format::State::kLive) ++tries;
+    bad = attempt();
   }
   return bad;
+}
+
+// Makes the recorder in the process start or stop.
+Status turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
+  return insist(pid, profile, [&] { return try_to_turn(pid, profile, on, count); });
+}
+
+// Before the recorder is called, which writes to the file: nobody may have truncated it.
+Status wait_for_whole_file(pid_t pid, const std::string& profile) {
+  return insist(pid, profile, [&]() -> Status {
+    const auto header = RunningProfile::header_of(from_outside(pid, profile));
+    if (!header) return header.error();
+    return std::nullopt;
+  });
 }
 
 Result<Recorder> load(const Request& request, pid_t pid, const std::string& library) {
@@ -351,7 +382,7 @@ int start(const Request& request, pid_t pid, const std::string& library, Filtere
                                  : line);
   };
   const bool was_there = !attach::has_ended(pid);
-  auto recorder = attach::find_recorder(pid, library);
+  auto recorder = find_own_recorder(pid, library);
   // An earlier attach may have failed after it loaded the recorder.
   const bool was_loaded = recorder && recorder->is_loaded && !recorder->profile.empty();
   if (recorder && !was_loaded) recorder = load(request, pid, library);
@@ -361,6 +392,9 @@ int start(const Request& request, pid_t pid, const std::string& library, Filtere
   if (!recorder) return refuse(recorder.error().line());
   if (recorder->profile.empty()) {
     return refuse(name + ": it has a recorder that writes no file; restart the program");
+  }
+  if (was_loaded) {
+    if (const Status bad = wait_for_whole_file(pid, recorder->profile)) return refuse(bad->line());
   }
   int status = 0;
   const bool is_filtered = !filter_of(request).empty();
@@ -391,7 +425,7 @@ int start(const Request& request, pid_t pid, const std::string& library, Filtere
 // Stops recording, and gives the program its own action and code back. If that fails, the program
 // is recorded as before.
 int stop(pid_t pid, const std::string& library, Filtered filtered) {
-  const auto recorder = attach::find_recorder(pid, library);
+  const auto recorder = find_own_recorder(pid, library);
   if (!recorder) return give_up(kRefused, recorder.error().line());
   if (!recorder->is_loaded || recorder->profile.empty()) {
     return give_up(kRefused, "process " + std::to_string(pid) + ": it is not recorded");
@@ -454,7 +488,7 @@ int attach(const std::vector<std::string>& given) {
     if (const std::string fault = fault_of_directory(request, *pid); !fault.empty()) {
       return give_up(kWrongUse, fault);
     }
-    const auto recorder = attach::find_recorder(*pid, library);
+    const auto recorder = find_own_recorder(*pid, library);
     if (!recorder) return give_up(kRefused, recorder.error().line());
     if (const int status = check_confinement(request, *pid, filtered)) return status;
     if (wait_for_end(*pid, *delay) == Waited::kUntilSignal) {

@@ -68,6 +68,20 @@ for option in --callsites --exact; do
     check "the status" $? = 42
     diff "$dir/expected" "$dir/out" || fail "it saw something else"
   done
+  begin "it is attached to again after its profile was truncated, $option"
+  for size in 0 20000; do
+    rm -f "$dir/go" "$dir/end"
+    # No sample comes before: it sleeps.
+    # shellcheck disable=SC2016  # perl's variable
+    started perl -e 'select undef, undef, undef, 0.1 until -e "go"; $x++ for 1 .. 5e6; open E, ">end"'
+    attach $option --rate 5000 -o "$profile" "$pid"
+    truncate -s $size "$profile"
+    launcher_refuses 1 "not a profile\|damaged" attach --exact "$pid"
+    launcher_refuses 1 "not a profile\|damaged" detach "$pid"
+    touch "$dir/go"
+    ended
+    check "it went on" -e "$dir/end"
+  done
 
   begin "a thread that starts while all others sleep, $option"
   started "$PROGRAMS/attached_threads.plain" one "$dir/go"
@@ -134,6 +148,53 @@ wait "$timer"
 check "the status" $? = 42
 "$REPORT" "$profile" >"$dir/report"
 has_text "CPU time not sampled: .* or its action replaced" "$dir/report" || fail "the report does not say it"
+
+# Its child has a copy of the recorder, which knows only the parent's file until it counts a call.
+cat >"$work/forks.pl" <<'END'
+$| = 1;
+sub work { my $x = 0; $x += $_ for 1 .. 1000; $x }
+work() until -e "go";
+my $child = fork;
+print "child $child\n" if $child;
+work() until -e ($child ? "stop" : "stop.child");
+waitpid $child, 0 if $child && -e "stop.child";
+END
+begin "a child that was forked while it was attached"
+started perl "$work/forks.pl"
+attach -o "$profile" "$pid"
+touch "$dir/go"
+said "^child"
+child=$(sed -n 's/^child //p' "$dir/out")
+sleep 0.3
+before=$(fact samples)
+for words in "attach -o $dir/child.out" "attach --exact" "attach --delay 1m" detach; do
+  # shellcheck disable=SC2086  # words
+  launcher_refuses 1 "process $child: .*that of process $pid" $words "$child"
+done
+check "the parent's samples are counted" "$(fact samples)" -ge "$before"
+check "it is recorded" "$(wc -l <"/proc/$pid/timers")" -gt 0
+touch "$dir/stop"
+ended
+launcher_refuses 1 "process $child: .*that of another process" attach "$child"
+check "nothing is made for the child" ! -e "$dir/child.out"
+kill "$child"
+verified "$profile"
+
+begin "a child that has a profile of its own"
+started perl "$work/forks.pl"
+attach --exact -o "$profile" "$pid"
+touch "$dir/go"
+said "^child"
+child=$(sed -n 's/^child //p' "$dir/out")
+for _ in $(seq 100); do [ -s "$profile.$child" ] && break; sleep 0.05; done
+detach "$child"
+attach --exact "$child"
+has_text "goes on in $profile.$child" "$dir/attach.err" || fail "it goes on elsewhere"
+detach "$child"
+check "the parent is recorded" "$(wc -l <"/proc/$pid/timers")" -gt 0
+touch "$dir/stop.child" "$dir/stop"
+ended
+verified "$profile" "$profile.$child"
 
 begin "nothing is lost"
 started "$PROGRAMS/phases.plain" 60

@@ -154,6 +154,22 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   chmod 711 "$work/unreadable"
   attach_as_nobody "$work/unreadable" -c 'echo ready; while :; do :; done'
   one_line "a program that cannot be read" "only root may\|cannot write the directory"
+  # glibc leaves the begin of a library mapped if its end finds no memory. 151, 2: mlockall(MCL_FUTURE)
+  # shellcheck disable=SC2016 # perl's variables
+  "${as_nobody[@]}" bash -c 'ulimit -l 7000; exec "$@"' bash perl -e '
+    $| = 1; print syscall(151, 2) == 0 ? "ready" : "mlockall: ready"; $x++ until -e $ARGV[0]; print " end"' \
+    "$work/enough" >"$dir/ready" &
+  half=$!
+  for _ in $(seq 200); do grep -q ready "$dir/ready" && break; sleep 0.05; done
+  for what in "cannot map zero-fill" "half loaded\|cannot map" "half loaded\|cannot map"; do
+    "${as_nobody[@]}" "$work/fble-prof" attach -o "$work/half" $half 2>"$dir/refused.err"
+    status=$?
+    one_line "little memory" "$what"
+  done
+  touch "$work/enough"
+  wait $half
+  check "its status, with little memory" $? = 0
+  check "its output, with little memory" "$(cat "$dir/ready")" = "ready end"
 fi
 touch "$dir/stop"
 ended

@@ -56,6 +56,11 @@ TEST(Process, IsFoundByItsPidAndStartOnly) {
   EXPECT_EQ(find_process(kNobody, ticks), 0);
 }
 
+TEST(Process, HasAPidInItsOwnNamespace) {
+  EXPECT_EQ(inner_pid(getpid()), getpid());
+  EXPECT_EQ(inner_pid(kNobody), 0);
+}
+
 TEST(Process, AFieldIsFoundByItsWholeName) {
   EXPECT_EQ(status_field(getpid(), "Pid"), std::to_string(getpid()));
   EXPECT_EQ(status_field(getpid(), "Pi"), "");

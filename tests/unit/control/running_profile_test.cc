@@ -412,6 +412,22 @@ TEST_F(RunningProfileTest, ARecorderThatKnowsNoNamespaceIsFoundByItsNumber) {
   EXPECT_EQ(fault_of(header), "its program was killed");
 }
 
+TEST_F(RunningProfileTest, AChildDoesNotWriteItsParentsProfile) {
+  Header header = own_header();
+  EXPECT_TRUE(is_writer(getpid(), header));
+  EXPECT_FALSE(is_writer(getppid(), header));
+  header.state = State::kEnded;
+  const auto ended = RunningProfile::any_header_of(file_with(header));
+  ASSERT_TRUE(ended.ok());
+  EXPECT_EQ(ended->pid, header.pid);
+  EXPECT_EQ(RunningProfile::any_header_of(path_of("none")).error().what,
+            "No such file or directory");
+  header.process_start_ticks += 1;
+  EXPECT_FALSE(is_writer(getpid(), header));
+  header.process_start_ticks = 0;
+  EXPECT_TRUE(is_writer(getpid(), header));
+}
+
 TEST_F(RunningProfileTest, RecordsThatAreDamagedMeanwhileGetNoSnapshot) {
   Header header = own_header();
   header.start_monotonic_ns = ~std::uint64_t{0};  // a clock that went back
