@@ -2,6 +2,7 @@
 
 #include "arch/call_site.h"
 #include "arch/kernel.h"
+#include "capture/control.h"
 #include "capture/exec.h"
 #include "capture/fatal_signals.h"
 #include "capture/found_threads.h"
@@ -13,6 +14,7 @@
 #include "capture/signals.h"
 #include "capture/text_changes.h"
 #include "capture/text_memory.h"
+#include "capture/threads.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/session.h"
 
@@ -173,10 +175,16 @@ void watch_calls() {
   if (are_listed) trust_caught_faults();
 }
 
-void unwatch_calls() {
-  if (signal_safe::session.recording.load()) return;
-  remove_handler();
-  stop_catching_faults();
+bool unwatch_calls() {
+  if (signal_safe::session.recording.load()) return true;
+  return do_while_stopped([] {
+    // With the program's action, a sample would end it: so first the timers, then what is pending.
+    disarm_all_threads();
+    if (!forget_waiting_threads()) return false;
+    remove_handler();
+    stop_catching_faults();
+    return true;
+  });
 }
 
 }  // namespace fbleprof::capture

@@ -161,6 +161,11 @@ void stop_recording() {
   if (may_change()) stop();
 }
 
+bool do_while_stopped(bool (*function)()) {
+  const Change change{false};
+  return change && !session.recording.load() && function();
+}
+
 void forget_changes_under_way() { is_changing.store(false); }
 
 }  // namespace fbleprof::capture

@@ -82,6 +82,8 @@ void note(std::uint32_t tid, std::uint32_t* hint) {
   thread->round = round;
   if (is_attached(tid)) return drop_timer(*thread);
   drop_timer(*thread);
+  // Asked here, while is_looking: see forget_waiting_threads.
+  if (!session.recording.load()) return;
   thread->has_timer = make_waking_timer(tid, kSamplingSignal, &thread->timer);
 }
 
@@ -136,10 +138,11 @@ bool find_threads_sometimes() {
   return true;
 }
 
-void forget_waiting_threads() {
-  if (is_looking.exchange(true)) return;
+bool forget_waiting_threads() {
+  if (is_looking.exchange(true)) return false;
   for (std::uint32_t i = 0; i < seen_end; ++i) drop_timer(seen[i]);
   is_looking.store(false);
+  return true;
 }
 
 bool hold_finding_back() {

@@ -91,6 +91,18 @@ for option in --callsites --exact; do
   check "the rate is not the threads'" "$(fact rate_reached_hz)" -lt 1100
 done
 
+# A timer that is left at a detach would end the program.
+begin "detaches while short threads start and end"
+started "$PROGRAMS/attached_threads.plain" churn "$dir/go"
+end=$((SECONDS + 15))
+while [ $SECONDS -lt $end ] && kill -0 "$pid" 2>/dev/null; do
+  attach --rate 5000 -o "$profile" "$pid"
+  detach "$pid"
+done
+touch "$dir/go"
+ended
+verified "$profile"
+
 # glibc has room for the values of 32 keys in each thread, and 1024 keys.
 for keys in 40 2000; do
   begin "a program that uses $keys keys of thread-specific values"
