@@ -28,10 +28,12 @@ extern "C" __attribute__((used, visibility("hidden"))) long fbleprof_make_call(v
   const arch::GatedCall call = *static_cast<const arch::GatedCall*>(argument);
   const long(&a)[6] = call.arguments;
   if (call.number == SYS_rt_sigaction) {
-    // A vfork child sets its own actions, but in its parent's memory.
-    if (a[3] == sizeof(KernelAction::mask) && is_own_process() &&
-        is_ours_to_set(static_cast<int>(a[0]))) {
-      return set_action_by_call(static_cast<int>(a[0]), reinterpret_cast<const void*>(a[1]),
+    // A child sets its own actions, one of vfork in its parent's memory. It sees the program's
+    // action for the sampling signal where the kernel has ours.
+    const int number = static_cast<int>(a[0]);
+    if (a[3] == sizeof(KernelAction::mask) && (is_own_process() || number == kSamplingSignal) &&
+        is_ours_to_set(number)) {
+      return set_action_by_call(number, reinterpret_cast<const void*>(a[1]),
                                 reinterpret_cast<void*>(a[2]));
     }
     return kernel_call(call.number, a[0], a[1], a[2], a[3]);

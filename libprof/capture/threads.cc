@@ -372,7 +372,8 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
                                   : signal_safe::monotonic_ns();
   memory->use.store(ThreadMemory::kAttached);
   // Only a pinned thread has timers: who turns recording off meanwhile finds this one attached, and
-  // waits, or this one finds it off. After a detach, a timer that nobody knew would end the program.
+  // waits, or this one finds it off. After a detach, a timer that nobody knew would end the
+  // program.
   pin_and(*memory, [](ThreadState& thread) { follow_recording(thread); });
   state.hot->limit = fbleprof_hot.limit = state.main_stack.limit;
   state.hot->self = fbleprof_hot.self = &state;

@@ -136,6 +136,17 @@ wait "$timer"
 check "the status" $? = 42
 verified "$profile"
 
+begin "SIGPROF is ignored, and children and programs start"
+touch "$dir/go"
+"$PROGRAMS/attached_ignored.plain" "$dir/go" >"$dir/expected"
+rm "$dir/go"
+started "$PROGRAMS/attached_ignored.plain" "$dir/go"
+attach -o "$profile" "$pid"
+touch "$dir/go"
+ended
+diff "$dir/expected" "$dir/out" || fail "they saw something else"
+verified "$profile"
+
 begin "the action is replaced by a system call"
 started "$PROGRAMS/attached_signals.plain" raw "$dir/go"
 attach -o "$profile" "$pid"

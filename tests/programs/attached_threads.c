@@ -1,8 +1,8 @@
 /* Usage: attached_threads WAY GO: sleeps until the file GO exists. Then threads compute while the
  * main thread sleeps: "one", or one after the other, "short" (each a tenth of a millisecond;
  * argv[3] is their number), or "keys": as "one", in a program that uses argv[3] keys of
- * thread-specific values, or as many as there are. "churn": until then, four threads at a time compute
- * for 1.5 ms. Prints the CPU time of the process since then, in ms. */
+ * thread-specific values, or as many as there are. "churn": until then, four threads at a
+ * time compute for 1.5 ms. Prints the CPU time of the process since then, in ms. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
