@@ -88,3 +88,7 @@ ProcessStatus process_status() {
 }
 
 }  // namespace fbleprof::capture
+    if (const char* kilobytes = status_line(text, "VmLck")) {
+      while (*kilobytes == ' ') ++kilobytes;
+      status.has_locked_memory = *kilobytes != '0';
+    }

@@ -28,4 +28,5 @@ struct ProcessStatus {
 };
 ProcessStatus process_status();
 
+  bool has_locked_memory = false;     // mlock, mlockall
 }  // namespace fbleprof::capture

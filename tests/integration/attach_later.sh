@@ -147,6 +147,19 @@ ended
 diff "$dir/expected" "$dir/out" || fail "they saw something else"
 verified "$profile"
 
+begin "each new mapping is locked"
+started "$PROGRAMS/locked.plain" attached "$dir/go"
+if has_text "mlockall: done" "$dir/out"; then
+  attach -o "$profile" "$pid"
+  touch "$dir/go"
+  ended
+  has_text "locked: its own" "$dir/out" || fail "the profile is locked, too"
+  verified "$profile"
+else
+  kill "$pid"
+  skip "mlockall is not allowed"
+fi
+
 begin "the action is replaced by a system call"
 started "$PROGRAMS/attached_signals.plain" raw "$dir/go"
 attach -o "$profile" "$pid"
