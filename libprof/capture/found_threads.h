@@ -19,8 +19,11 @@ bool are_threads_found();
 // Whether hooks can run in these threads.
 bool do_found_threads_tell_end();
 
-// Looks for threads now. Async-signal-safe.
+// Looks for threads now. Those that block the sampling signal are left to the next look.
+// Async-signal-safe.
 void find_threads();
+// The same, and waits a little for threads that block the signal. When recording starts.
+void find_all_threads();
 // The same, if the last search was some time ago; returns whether it was. For samples.
 bool find_threads_sometimes();
 // Recording stops: threads that have not been attached yet are left alone. False: another thread

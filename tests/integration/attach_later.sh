@@ -14,6 +14,16 @@ as_alone() {
   "$PROGRAMS/attached_signals.plain" "$1" "$dir/alone" >"$dir/expected"
 }
 
+# said_times TEXT NUMBER: waits until the program has said it so often.
+said_times() {
+  for _ in $(seq 200); do
+    [ "$(grep -c "$1" "$dir/out")" -lt "$2" ] || return 0
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.02
+  done
+  fail "it did not say $1 $2 times"
+}
+
 # went_on: the program ended as without a profiler.
 went_on() {
   wait "$timer"
@@ -135,6 +145,24 @@ sleep 0.2
 wait "$timer"
 check "the status" $? = 42
 verified "$profile"
+
+# Where all threads block all signals, those that wait for them must not be given ours.
+for way in sigwait sigtimedwait signalfd; do
+  for when in first again; do
+    begin "signals are waited for: $way, attached $when"
+    started "$PROGRAMS/attached_waits.plain" $way
+    attach --rate 5000 -o "$profile" "$pid"
+    [ $when = first ] || { detach "$pid" && attach "$pid"; }
+    for number in 1 2 3; do
+      kill -USR1 "$pid"
+      said_times work $number
+    done
+    kill -USR2 "$pid"
+    ended
+    check "what came" "$(tr '\n' ' ' <"$dir/out")" = "work work work end "
+    verified "$profile"
+  done
+done
 
 begin "SIGPROF is ignored, and children and programs start"
 touch "$dir/go"
