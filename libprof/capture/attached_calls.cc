@@ -2,6 +2,7 @@
 
 #include "arch/call_site.h"
 #include "arch/kernel.h"
+#include "capture/control.h"
 #include "capture/exec.h"
 #include "capture/fatal_signals.h"
 #include "capture/found_threads.h"
@@ -13,6 +14,7 @@
 #include "capture/signals.h"
 #include "capture/text_changes.h"
 #include "capture/text_memory.h"
+#include "capture/threads.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/session.h"
 
@@ -26,10 +28,12 @@ extern "C" __attribute__((used, visibility("hidden"))) long fbleprof_make_call(v
   const arch::GatedCall call = *static_cast<const arch::GatedCall*>(argument);
   const long(&a)[6] = call.arguments;
   if (call.number == SYS_rt_sigaction) {
-    // A vfork child sets its own actions, but in its parent's memory.
-    if (a[3] == sizeof(KernelAction::mask) && is_own_process() &&
-        is_ours_to_set(static_cast<int>(a[0]))) {
-      return set_action_by_call(static_cast<int>(a[0]), reinterpret_cast<const void*>(a[1]),
+    // A child sets its own actions, one of vfork in its parent's memory. It sees the program's
+    // action for the sampling signal where the kernel has ours.
+    const int number = static_cast<int>(a[0]);
+    if (a[3] == sizeof(KernelAction::mask) && (is_own_process() || number == kSamplingSignal) &&
+        is_ours_to_set(number)) {
+      return set_action_by_call(number, reinterpret_cast<const void*>(a[1]),
                                 reinterpret_cast<void*>(a[2]));
     }
     return kernel_call(call.number, a[0], a[1], a[2], a[3]);
@@ -173,10 +177,16 @@ void watch_calls() {
   if (are_listed) trust_caught_faults();
 }
 
-void unwatch_calls() {
-  if (signal_safe::session.recording.load()) return;
-  remove_handler();
-  stop_catching_faults();
+bool unwatch_calls() {
+  if (signal_safe::session.recording.load()) return true;
+  return do_while_stopped([] {
+    // With the program's action, a sample would end it: so first the timers, then what is pending.
+    disarm_all_threads();
+    if (!forget_waiting_threads()) return false;
+    remove_handler();
+    stop_catching_faults();
+    return true;
+  });
 }
 
 }  // namespace fbleprof::capture

@@ -13,7 +13,8 @@ namespace fbleprof::capture {
 // handler. Says once what is not possible.
 void watch_calls();
 // Before fble-prof gives libc its own code back: gives the kernel the program's own action for the
-// sampling signal. Recording must be off.
-void unwatch_calls();
+// sampling signal. Recording must be off. False: another thread is still stopping it, or looking
+// for threads; try again.
+bool unwatch_calls();
 
 }  // namespace fbleprof::capture

@@ -40,24 +40,26 @@ void watch() {
   watch_loading_to_filter();
 }
 
-void take_step(RecorderOrder& order) {
+// False: try again.
+bool take_step(RecorderOrder& order) {
   switch (order.step) {
     case OrderStep::kChooseModules:
-      return choose_modules(order);
+      return choose_modules(order), true;
     case OrderStep::kPrepareCounting:
       watch_calls();
-      return prepare_counting(order);
+      return prepare_counting(order), true;
     case OrderStep::kFinishCounting:
-      return finish_counting();
+      return finish_counting(), true;
     case OrderStep::kNameUnfiltered:
-      return name_unfiltered(order);
+      return name_unfiltered(order), true;
     case OrderStep::kFilter:
-      return filter(order);
+      return filter(order), true;
     case OrderStep::kWatch:
-      return watch();
+      return watch(), true;
     case OrderStep::kUnwatch:
       return unwatch_calls();
   }
+  return true;
 }
 
 }  // namespace
@@ -73,8 +75,7 @@ void obey_order(RecorderOrder& order) {
   }
   order.answer = OrderAnswer::kNotNow;
   if (_r_debug.r_state != r_debug::RT_CONSISTENT || !take_turn(order.tracer)) return;
-  take_step(order);
-  order.answer = OrderAnswer::kDone;
+  if (take_step(order)) order.answer = OrderAnswer::kDone;
   end_turn();
 }
 

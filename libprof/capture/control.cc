@@ -41,7 +41,7 @@ void start() {
   measure_unrecorded();
   start_all_threads(Charged::kFromNow);
   switch_sites();
-  if (are_threads_found()) find_threads();
+  if (are_threads_found()) find_all_threads();
 }
 
 void stop() {
@@ -132,7 +132,7 @@ void begin_recording(const Settings& settings) {
       session.due_ns.store(session.start_monotonic_ns + settings.duration_ns);
     }
     start_all_threads(Charged::kFromAttaching);
-    if (are_threads_found()) find_threads();
+    if (are_threads_found()) find_all_threads();
     return;
   }
   session.due_ns.store(session.start_monotonic_ns + settings.delay_ns);
@@ -159,6 +159,11 @@ void stop_recording() {
   if (!may_change()) return;
   const Change change{true};
   if (may_change()) stop();
+}
+
+bool do_while_stopped(bool (*function)()) {
+  const Change change{false};
+  return change && !session.recording.load() && function();
 }
 
 void forget_changes_under_way() { is_changing.store(false); }

@@ -25,6 +25,10 @@ bool is_control_signal(int number);
 void start_recording();
 void stop_recording();
 
+// Calls function() while recording is off, and nobody changes that. False: recording is on, or is
+// being changed, or the function returned false. Async-signal-safe.
+bool do_while_stopped(bool (*function)());
+
 // In a forked child, in which no other thread changes it.
 void forget_changes_under_way();
 

@@ -23,7 +23,7 @@ Exec::Exec()
   }
   if (is_own_ && are_threads_found()) {
     hand_over_from_found_thread();
-  } else if (!are_threads_found() && !profile.confined) {
+  } else if (!profile.confined) {
     hand_over_to_next_program();
   }
 }

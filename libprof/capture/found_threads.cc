@@ -8,6 +8,7 @@
 #include "arch/kernel.h"
 #include "capture/clock.h"
 #include "capture/kernel_file.h"
+#include "capture/process_facts.h"
 #include "capture/sampling_timer.h"
 #include "capture/signal_stack.h"
 #include "capture/signals.h"
@@ -36,11 +37,13 @@ struct Seen {
   std::uint32_t round;  // when it was last seen
   int timer;            // waits for the thread to run
   bool has_timer;
+  bool blocks;  // the signal, or waits for it, when it was last asked
 };
 constexpr std::uint32_t kMostThreads = 8192;
 Seen seen[kMostThreads];
 std::uint32_t seen_end = 0;  // end of the places in use
 std::uint32_t round = 0;
+std::uint32_t blocking = 0;  // how many threads block the signal
 
 struct DirectoryEntry {
   std::uint64_t inode;
@@ -58,6 +61,16 @@ std::uint32_t number_of(const char* name) {
   return *name ? 0 : number;
 }
 
+// Whether the timer still waits. If the thread was another one, with the same number, it does not.
+bool is_timer_armed(const Seen& thread) {
+  itimerspec left{};
+  if (!thread.has_timer ||
+      kernel_failed(kernel_call(SYS_timer_gettime, thread.timer, reinterpret_cast<long>(&left)))) {
+    return false;
+  }
+  return left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0;
+}
+
 void drop_timer(Seen& thread) {
   if (thread.has_timer) kernel_call(SYS_timer_delete, thread.timer);
   thread.has_timer = false;
@@ -72,16 +85,40 @@ Seen* place_of(std::uint32_t tid, std::uint32_t* hint) {
     if (each.tid == 0) free = &each;
   }
   if (!free && seen_end < kMostThreads) free = &seen[seen_end++];
-  if (free) *free = {tid, 0, 0, false};
+  if (free) *free = {tid, 0, 0, false, false};
   return free;
+}
+
+void set_blocks(Seen& thread, bool blocks) {
+  blocking += (blocks ? 1 : 0) - (thread.blocks ? 1 : 0);
+  thread.blocks = blocks;
+}
+
+// A thread that blocks all signals may wait for them (sigwait, signalfd), and would be given ours.
+// To ask takes longer than all else here, so of many that did, only some are asked each time.
+bool is_blocking(Seen& thread) {
+  constexpr std::uint32_t kAskedAtOnce = 64;
+  const auto place = static_cast<std::uint32_t>(&thread - seen);
+  if (!thread.blocks || (place + round) % (1 + blocking / kAskedAtOnce) == 0) {
+    set_blocks(thread, !accepts_signal(thread.tid, kSamplingSignal));
+  }
+  return thread.blocks;
 }
 
 void note(std::uint32_t tid, std::uint32_t* hint) {
   Seen* thread = place_of(tid, hint);
   if (!thread) return;
   thread->round = round;
-  if (is_attached(tid)) return drop_timer(*thread);
+  if (is_attached(tid)) {
+    set_blocks(*thread, false);
+    return drop_timer(*thread);
+  }
+  if (is_timer_armed(*thread)) return;
   drop_timer(*thread);
+  // Asked here, while is_looking: see forget_waiting_threads.
+  if (!session.recording.load()) return;
+  // All signals are blocked here, whatever the program blocks.
+  if (tid != static_cast<std::uint32_t>(kernel_call(SYS_gettid)) && is_blocking(*thread)) return;
   thread->has_timer = make_waking_timer(tid, kSamplingSignal, &thread->timer);
 }
 
@@ -108,6 +145,7 @@ void forget_ended_threads() {
     if (seen[i].tid == 0 || seen[i].round == round || !has_ended(seen[i].tid)) continue;
     drop_timer(seen[i]);
     end_found_thread(seen[i].tid);
+    set_blocks(seen[i], false);
     seen[i].tid = 0;
   }
 }
@@ -130,16 +168,27 @@ void find_threads() {
   let_finding_go_on();
 }
 
+void find_all_threads() {
+  // Those that start a thread or a process block all signals for a moment. Perhaps no sample of
+  // another thread looks again.
+  constexpr std::uint64_t kForNs = 3'000'000;
+  const std::uint64_t since = signal_safe::monotonic_ns();
+  do find_threads();
+  while (__atomic_load_n(&blocking, __ATOMIC_RELAXED) != 0 &&
+         signal_safe::monotonic_ns() - since < kForNs && (pause_shortly(), true));
+}
+
 bool find_threads_sometimes() {
   if (signal_safe::monotonic_ns() - looked_ns.load() < kBetweenNs) return false;
   find_threads();
   return true;
 }
 
-void forget_waiting_threads() {
-  if (is_looking.exchange(true)) return;
+bool forget_waiting_threads() {
+  if (is_looking.exchange(true)) return false;
   for (std::uint32_t i = 0; i < seen_end; ++i) drop_timer(seen[i]);
   is_looking.store(false);
+  return true;
 }
 
 bool hold_finding_back() {
@@ -163,7 +212,7 @@ void let_finding_go_on() {
 }
 
 void forget_found_threads() {
-  seen_end = 0;
+  seen_end = blocking = 0;
   is_looking.store(false);
 }
 

@@ -19,12 +19,17 @@ bool are_threads_found();
 // Whether hooks can run in these threads.
 bool do_found_threads_tell_end();
 
-// Looks for threads now. Async-signal-safe.
+// Looks for threads now. Those that block the sampling signal are left to the next look.
+// Async-signal-safe.
 void find_threads();
+// The same, and waits a little for threads that block the signal. When recording starts.
+void find_all_threads();
 // The same, if the last search was some time ago; returns whether it was. For samples.
 bool find_threads_sometimes();
-// Recording stops: threads that have not been attached yet are left alone.
-void forget_waiting_threads();
+// Recording stops: threads that have not been attached yet are left alone. False: another thread
+// is looking, and forgets them when it has looked. True: as long as recording is off, nothing waits
+// for a thread.
+bool forget_waiting_threads();
 
 // Around exec in the calling thread: nobody looks for threads, and nothing waits for this one.
 // False: another thread has been looking for too long; then there is nothing to let go on.

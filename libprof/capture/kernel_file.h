@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "arch/kernel.h"
+#include "signal_safe/pages.h"
 
 namespace fbleprof::capture {
 
@@ -68,9 +69,8 @@ class File {
   // Maps `bytes` from `offset` on, shared and writable; at `place`, if it is not null.
   char* map(std::uint64_t offset, std::uint64_t bytes, void* place = nullptr) const {
     const int flags = MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0);
-    const long at =
-        arch::kernel_call(SYS_mmap, reinterpret_cast<long>(place), static_cast<long>(bytes),
-                          PROT_READ | PROT_WRITE, flags, fd_, static_cast<long>(offset));
+    const long at = signal_safe::map_unlocked(reinterpret_cast<std::uint64_t>(place), bytes, flags,
+                                              fd(), offset);
     return arch::kernel_failed(at) ? nullptr : reinterpret_cast<char*>(at);
   }
 

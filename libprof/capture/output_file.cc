@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "capture/large_stack.h"
+#include "signal_safe/pages.h"
 #include "signal_safe/populate.h"
 
 namespace fbleprof::capture {
@@ -19,11 +20,8 @@ constexpr std::uint64_t kLeastBytes = 1 << 20;
 
 bool map_anonymous(OutputFile& file) {
   for (; file.cap_bytes >= kLeastBytes; file.cap_bytes /= 2) {
-    const long memory =
-        kernel_call(SYS_mmap, 0, static_cast<long>(file.cap_bytes), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (kernel_failed(memory)) continue;
-    file.base = reinterpret_cast<char*>(memory);
+    file.base = signal_safe::map_memory(file.cap_bytes);
+    if (!file.base) continue;
     file.populated_bytes = kFirstPopulatedBytes;
     file.anonymous = true;
     return true;

@@ -32,6 +32,7 @@
 #include "capture/unrecorded.h"
 #include "capture/waits.h"
 #include "capture/wrappers.h"
+#include "signal_safe/pages.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -114,10 +115,12 @@ void start_process(char** environment, void (*tell_end)()) {
   new (&profile.settings) Settings(read_settings(environment));
   if (are_threads_found()) profile.settings.program_pid = own_pid();
   if (!is_wanted(profile.settings)) return;
+  const ProcessStatus status = process_status();
+  // Perhaps by mlockall: nothing tells. If so, our library is locked.
+  if (status.has_locked_memory) signal_safe::expect_locked_mappings();
   find_loaded_objects();
   add_interposed();
   find_allocator(profile.settings);
-  const ProcessStatus status = process_status();
   // A new kind of system call might kill a confined program. timer_create is still used there: it
   // is older and more common than perf_event_open.
   profile.perf_allowed = !status.is_confined;

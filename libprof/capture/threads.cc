@@ -370,15 +370,11 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   if (state.waits != nullptr) signal_safe::start_thread(*state.waits);
   state.last_wall_ns = pid == tid ? std::max(session.start_monotonic_ns, recording_since_ns)
                                   : signal_safe::monotonic_ns();
-  follow_recording(state);
   memory->use.store(ThreadMemory::kAttached);
-  // Meanwhile a thread that did not find this one attached may have turned recording on. If that
-  // thread has pinned this one, it has found it. Or it has turned recording off: then no timer may
-  // be left.
-  if (Pin pin{*memory}) {
-    if (!session.recording.load() && !is_watching.load()) disarm_timer(state);
-    follow_recording(state);
-  }
+  // Only a pinned thread has timers: who turns recording off meanwhile finds this one attached, and
+  // waits, or this one finds it off. After a detach, a timer that nobody knew would end the
+  // program.
+  pin_and(*memory, [](ThreadState& thread) { follow_recording(thread); });
   state.hot->limit = fbleprof_hot.limit = state.main_stack.limit;
   state.hot->self = fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");

@@ -80,7 +80,8 @@ void configure_threads(const Settings& settings, bool allow_perf);
 // back.
 enum class Stopped { kCompletely, kWatching };
 void stop_all_threads(Stopped how = Stopped::kCompletely);
-// In a program that is about to confine itself: there will be no samples any more.
+// There will be no samples any more: the program is about to confine itself, or gets its own action
+// for their signal.
 void disarm_all_threads();
 // Whether time is charged from this moment on, or from the moment at which each thread was
 // attached.

@@ -14,6 +14,7 @@
 // fble-prof changes these places while all threads are stopped, and takes that back at a detach.
 // With --exact, the next steps do this, too. kUnwatch, at a detach, when recording is off and
 // before the places are changed back: the program gets its own action for the sampling signal.
+// The answer is kNotNow as long as a timer could be left.
 //
 // With --exact, the program's text changes while all its threads are stopped, so fble-prof writes
 // it. The recorder prepares everything else: it chooses the modules, and writes the trampolines.

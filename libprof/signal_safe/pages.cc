@@ -19,19 +19,24 @@ constinit std::atomic<bool> locked_mappings{false};
 
 }  // namespace
 
-char* map_memory(std::uint64_t bytes, std::uint64_t wanted) {
+long map_unlocked(std::uint64_t wanted, std::uint64_t bytes, int flags, int fd,
+                  std::uint64_t offset) {
   const bool is_locked = are_mappings_locked();
   const auto all = static_cast<long>(in_pages(bytes));
   // Memory without access is not brought into core when it is locked.
   const long at = arch::kernel_call(SYS_mmap, static_cast<long>(wanted), all,
-                                    is_locked ? PROT_NONE : PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (arch::kernel_failed(at)) return nullptr;
-  if (is_locked) {
+                                    is_locked ? PROT_NONE : PROT_READ | PROT_WRITE, flags, fd,
+                                    static_cast<long>(offset));
+  if (!arch::kernel_failed(at) && is_locked) {
     arch::kernel_call(SYS_munlock, at, all);
     arch::kernel_call(SYS_mprotect, at, all, PROT_READ | PROT_WRITE);
   }
-  return reinterpret_cast<char*>(at);
+  return at;
+}
+
+char* map_memory(std::uint64_t bytes, std::uint64_t wanted) {
+  const long at = map_unlocked(wanted, bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+  return arch::kernel_failed(at) ? nullptr : reinterpret_cast<char*>(at);
 }
 
 void advise_huge_pages(char* memory, std::uint64_t bytes) {

@@ -11,14 +11,18 @@
 
 namespace fbleprof::signal_safe {
 
-// `bytes` of zeros in a mapping of its own, or null; at `wanted` if nothing is there. It is not
-// locked in core, even if the program locks each new mapping.
+// mmap for reading and writing; returns what the kernel does. Not locked in core, even if the
+// program locks each new mapping.
+long map_unlocked(std::uint64_t wanted, std::uint64_t bytes, int flags, int fd = -1,
+                  std::uint64_t offset = 0);
+// `bytes` of zeros in a mapping of its own, or null; at `wanted` if nothing is there. Not
+// locked.
 char* map_memory(std::uint64_t bytes, std::uint64_t wanted = 0);
 // Asks for huge pages, with which lookups all over a large table miss the TLB less often. `memory`
 // is whole pages. (Since Linux 6.7, mmap places large mappings so that they can have huge pages.)
 void advise_huge_pages(char* memory, std::uint64_t bytes);
 inline constexpr std::uint64_t kHugePage = 2 << 20;
-// The program locks each new mapping (mlockall).
+// The program locks each new mapping (mlockall), or may do so.
 void expect_locked_mappings();
 bool are_mappings_locked();
 

@@ -14,6 +14,16 @@ as_alone() {
   "$PROGRAMS/attached_signals.plain" "$1" "$dir/alone" >"$dir/expected"
 }
 
+# said_times TEXT NUMBER: waits until the program has said it so often.
+said_times() {
+  for _ in $(seq 200); do
+    [ "$(grep -c "$1" "$dir/out")" -lt "$2" ] || return 0
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.02
+  done
+  fail "it did not say $1 $2 times"
+}
+
 # went_on: the program ended as without a profiler.
 went_on() {
   wait "$timer"
@@ -105,6 +115,18 @@ for option in --callsites --exact; do
   check "the rate is not the threads'" "$(fact rate_reached_hz)" -lt 1100
 done
 
+# A timer that is left at a detach would end the program.
+begin "detaches while short threads start and end"
+started "$PROGRAMS/attached_threads.plain" churn "$dir/go"
+end=$((SECONDS + 15))
+while [ $SECONDS -lt $end ] && kill -0 "$pid" 2>/dev/null; do
+  attach --rate 5000 -o "$profile" "$pid"
+  detach "$pid"
+done
+touch "$dir/go"
+ended
+verified "$profile"
+
 # glibc has room for the values of 32 keys in each thread, and 1024 keys.
 for keys in 40 2000; do
   begin "a program that uses $keys keys of thread-specific values"
@@ -137,6 +159,48 @@ sleep 0.2
 wait "$timer"
 check "the status" $? = 42
 verified "$profile"
+
+# Where all threads block all signals, those that wait for them must not be given ours.
+for way in sigwait sigtimedwait signalfd; do
+  for when in first again; do
+    begin "signals are waited for: $way, attached $when"
+    started "$PROGRAMS/attached_waits.plain" $way
+    attach --rate 5000 -o "$profile" "$pid"
+    [ $when = first ] || { detach "$pid" && attach "$pid"; }
+    for number in 1 2 3; do
+      kill -USR1 "$pid"
+      said_times work $number
+    done
+    kill -USR2 "$pid"
+    ended
+    check "what came" "$(tr '\n' ' ' <"$dir/out")" = "work work work end "
+    verified "$profile"
+  done
+done
+
+begin "SIGPROF is ignored, and children and programs start"
+touch "$dir/go"
+"$PROGRAMS/attached_ignored.plain" "$dir/go" >"$dir/expected"
+rm "$dir/go"
+started "$PROGRAMS/attached_ignored.plain" "$dir/go"
+attach -o "$profile" "$pid"
+touch "$dir/go"
+ended
+diff "$dir/expected" "$dir/out" || fail "they saw something else"
+verified "$profile"
+
+begin "each new mapping is locked"
+started "$PROGRAMS/locked.plain" attached "$dir/go"
+if has_text "mlockall: done" "$dir/out"; then
+  attach -o "$profile" "$pid"
+  touch "$dir/go"
+  ended
+  has_text "locked: its own" "$dir/out" || fail "the profile is locked, too"
+  verified "$profile"
+else
+  kill "$pid"
+  skip "mlockall is not allowed"
+fi
 
 begin "the action is replaced by a system call"
 started "$PROGRAMS/attached_signals.plain" raw "$dir/go"
