@@ -57,8 +57,13 @@ SafePlaces::SafePlaces(pid_t pid, const std::vector<Mapping>& mappings)
   const std::string program = mapped_program(pid);
   own_allocator_ = is_known(program) ? program : std::string();
   if (const Mapping* libc = find_file(mappings, "libc.so.6")) {
-    start_ = find_function(mappings, libc->path, mapped_file_from_outside(pid, *libc),
-                           "__libc_start_main");
+    const std::string file = mapped_file_from_outside(pid, *libc);
+    start_ = find_function(mappings, libc->path, file, "__libc_start_main");
+    for (const char* name : {"setuid", "setgid", "seteuid", "setegid", "setreuid", "setregid",
+                             "setresuid", "setresgid", "setgroups", "initgroups"}) {
+      const std::uint64_t at = find_function(mappings, libc->path, file, name);
+      if (at != 0) changes_of_user_.push_back(at);
+    }
   }
 }
 
@@ -86,6 +91,13 @@ std::vector<std::uint64_t> SafePlaces::without_start(std::vector<std::uint64_t> 
 bool SafePlaces::starts_program(std::uint64_t address) const {
   constexpr std::uint64_t kBefore = 0x400, kBehind = 0x200;  // with its static helper
   return start_ != 0 && address + kBefore >= start_ && address < start_ + kBehind;
+}
+
+// The longest of these functions has some 250 bytes.
+bool SafePlaces::is_in_change_of_user(std::uint64_t address) const {
+  constexpr std::uint64_t kMost = 0x200;
+  return std::any_of(changes_of_user_.begin(), changes_of_user_.end(),
+                     [&](std::uint64_t begin) { return address - begin < kMost; });
 }
 
 // For stacks that the walk cannot follow (generated code): as is_outside, but old return addresses
@@ -123,6 +135,9 @@ bool SafePlaces::holds_no_lock(const Tracee& thread, StoppedIn where) const {
     at = std::find_if(at, frames.end(), [&](std::uint64_t pc) { return !is_libc(pc); });
     // fork waits for one allocator's lock after the other, and holds those that it has.
     if (arch::waits_for_lock(thread.registers()) && at - frames.begin() > kOfMutex) return false;
+    if (std::any_of(frames.begin(), at, [&](auto pc) { return is_in_change_of_user(pc); })) {
+      return false;
+    }
   }
   return std::none_of(at, frames.end(), [&](std::uint64_t pc) {
     const bool may_be_other = where == StoppedIn::kQuietCall && is_program_with_allocator(pc);

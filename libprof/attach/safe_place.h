@@ -27,7 +27,8 @@ class SafePlaces {
 
   // Walks the thread's stack by the unwind tables. A quiet call may be made by functions of libc
   // that the program's code calls; elsewhere on the stack, and in the loader or an allocator, they
-  // may hold a lock. So may those that wait for one, but for mutexes. Where the walk cannot follow
+  // may hold a lock. So may those that wait for one, but for mutexes, and those that change the
+  // user, which wait for all threads. Where the walk cannot follow
   // (generated code), each word of the stack of a thread that computes counts as a return address,
   // and a quiet call is trusted.
   bool holds_no_lock(const Tracee& thread, StoppedIn where) const;
@@ -42,6 +43,7 @@ class SafePlaces {
   bool may_hold_lock(std::uint64_t address) const { return is_in(address, files_); }
   bool is_libc(std::uint64_t address) const { return is_in(address, libc_); }
   bool is_loader(std::uint64_t address) const { return is_in(address, loader_); }
+  bool is_in_change_of_user(std::uint64_t address) const;
   // A program that defines malloc itself: its other functions cannot be told from its allocator's.
   bool is_program_with_allocator(std::uint64_t address) const {
     return !own_allocator_.empty() && is_in(address, {own_allocator_});
@@ -54,7 +56,8 @@ class SafePlaces {
   const std::vector<Mapping>& mappings_;
   std::vector<std::string> files_, libc_, loader_;
   std::string own_allocator_;
-  std::uint64_t start_ = 0;  // libc's function that starts a program
+  std::uint64_t start_ = 0;                     // libc's function that starts a program
+  std::vector<std::uint64_t> changes_of_user_;  // libc's functions
 };
 
 }  // namespace fbleprof::attach

@@ -43,8 +43,7 @@ bool open_profile(const OutputFile* parent, std::uint64_t start_ns);
 // The memory of the profile is lost: stops recording. Any handler may call this.
 void abandon_profile();
 // The same if the file of an attached program was truncated. Where nothing answers SIGBUS, call
-// this before touching the file: after a detach, and in a thread that makes a call for fble-prof,
-// whose signals are all blocked.
+// this before touching the file: after a detach, and in a thread that makes a call for fble-prof.
 void abandon_truncated_profile();
 
 // Prints one line to stderr, if that is a terminal or FBLEPROF_VERBOSE=1. In a program that ran

@@ -115,9 +115,9 @@ int main(int argc, char** argv) {
     pthread_create(&threads[count++], NULL, loads, argv[2]);
     while (now() < end) rest(100000000);
     sigaction(SIGSEGV, NULL, &after);
-    if (after.sa_handler != on_fault) puts("the handler of SIGSEGV is gone");
+    if (after.sa_handler == SIG_DFL) puts("the handler of SIGSEGV is gone");
     sigaction(SIGBUS, NULL, &after);
-    if (after.sa_handler != on_fault) puts("the handler of SIGBUS is gone");
+    if (after.sa_handler == SIG_DFL) puts("the handler of SIGBUS is gone");
   } else if (strcmp(way, "sections") == 0) {
     while (now() < end) run_section();
   } else if (strcmp(way, "loads") == 0) {
