@@ -111,13 +111,16 @@ void let_hooks_look_up_in(ThreadState& thread, Slot* cache) {
 }
 
 // Gives the thread the cache and the timer that it should have now, if it has no timer: `passed_ns`
-// of the first period have passed. Threads that are behind take their cache themselves.
+// of the first period have passed. Threads that are behind take their cache themselves, and have an
+// empty one until then.
 void follow_recording(ThreadState& thread, std::uint64_t passed_ns = 0) {
   if (thread.is_left_out) return;
   if (!session.recording.load()) {
     let_hooks_look_up_in(thread, session.empty_cache);
   } else if (__atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) == 0) {
     let_hooks_look_up_in(thread, thread.cache.slots);
+  } else if (thread.hot->cache == nullptr) {
+    let_hooks_look_up_in(thread, session.empty_cache);
   }
   if (profile_settings->recording.clock == format::Clock::kTicks || thread.sampling_page ||
       thread.has_timer || session.is_confined.load(std::memory_order_relaxed)) {
@@ -389,9 +392,6 @@ void begin_thread(ThreadState& thread) {
   thread.is_left_out = false;
   thread.record->flags -= kOneLeftOut;
   follow_recording(thread);
-  if (session.recording.load() && thread.hot->cache == nullptr) {
-    let_hooks_look_up_in(thread, session.empty_cache);
-  }
   __atomic_store_n(&thread.hot->top, thread.main_stack.gate, __ATOMIC_RELEASE);
 }
 
