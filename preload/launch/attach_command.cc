@@ -236,7 +236,7 @@ Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) 
 // Tries until it is done. A profile has its end while its program calls exec, and goes on if exec
 // fails. That takes as long as a busy disk needs for the file.
 Status insist(pid_t pid, const std::string& profile, const std::function<Status()>& attempt) {
-  constexpr int kTries = 50;  // of a profile that has no end
+  constexpr int kTries = 200;  // of a profile that has no end: some programs call exec all the time
   constexpr std::chrono::milliseconds kBetween(10);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   Status bad = attempt();
