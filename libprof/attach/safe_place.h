@@ -28,9 +28,8 @@ class SafePlaces {
   // Walks the thread's stack by the unwind tables. A quiet call may be made by functions of libc
   // that the program's code calls; elsewhere on the stack, and in the loader or an allocator, they
   // may hold a lock. So may those that wait for one, but for mutexes, and those that change the
-  // user, which wait for all threads. Where the walk cannot follow
-  // (generated code), each word of the stack of a thread that computes counts as a return address,
-  // and a quiet call is trusted.
+  // user, which wait for all threads. Where the walk cannot follow (generated code), each word of
+  // the stack of a thread that computes counts as a return address, and a quiet call is trusted.
   bool holds_no_lock(const Tracee& thread, StoppedIn where) const;
 
   // Whether a call of dlopen in the thread waits for the loader's lock, and has taken none yet.

@@ -19,10 +19,12 @@
 #include "attach/memory.h"
 #include "attach/refusal.h"
 #include "control/process.h"
+#include "signal_safe/little_room.h"
 
 namespace fbleprof::attach {
 
 using arch::TracedRegisters;
+using signal_safe::bit_of_signal;
 
 namespace {
 
@@ -68,15 +70,12 @@ bool is_ours(pid_t tid) {
 // on for us, and stops when we let it go, unless SIGCONT has come.
 bool is_stop_of_process(int status) { return status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP; }
 
-constexpr std::uint64_t bit_of_signal(int signal) { return 1ull << (signal - 1); }
 // glibc sends it to all threads that must change their user, and waits for them with a lock that
 // the loader takes.
 constexpr int kSetUser = 33;
 // In a call, all signals wait but this one and faults: the kernel takes the program's handler away
 // if a fault comes that waits.
-constexpr std::uint64_t kWaitInCalls = ~(
-    bit_of_signal(SIGSEGV) | bit_of_signal(SIGBUS) | bit_of_signal(SIGILL) | bit_of_signal(SIGFPE) |
-    bit_of_signal(SIGTRAP) | bit_of_signal(SIGSYS) | bit_of_signal(kSetUser));
+constexpr std::uint64_t kWaitInCalls = signal_safe::kAllButFaults & ~bit_of_signal(kSetUser);
 
 // A signal to deliver, as an argument of ptrace.
 void* signal_data(int signal) {
@@ -249,7 +248,7 @@ void Tracee::restore_state() {
   }
   if (holds_signals_) ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_);
   // What the thread computed for us can have made a sample due. It must not end a call.
-  constexpr std::uint64_t kOfSample = 1ull << (SIGPROF - 1);
+  constexpr std::uint64_t kOfSample = bit_of_signal(SIGPROF);
   set(due_signals() == kOfSample ? as_restarted() : saved_);
 }
 
