@@ -46,8 +46,10 @@ Exec::~Exec() {
   if (is_finding_held_) let_finding_go_on();
   // Without this, a program that calls exec all the time would hardly look.
   if (is_profiled_ && session.has_orders()) session.obey();
-  // Nothing waits any more for a thread that was not attached yet.
+  // Nothing waits any more for a thread that was not attached yet. One that calls exec all the time
+  // is hardly found by its CPU time.
   if (is_profiled_ && are_threads_found() && !fbleprof_hot.top && session.recording.load()) {
+    attach_borrowed_thread();
     find_threads();
   }
   errno = saved_errno;

@@ -41,9 +41,9 @@ void forget_found_threads();
 
 // Call in a thread that is not attached. `sp`: a place on its stack.
 void attach_found_thread(std::uint64_t sp);
-// In a thread that fble-prof has stopped, and that may be attached. It runs on another stack than
-// its own, which is only known of the main thread: no sample has to find that one. With hooks, the
-// thread's first one does it.
+// In a thread that may be attached, and that fble-prof has stopped, or that called exec in vain. It
+// may run on another stack than its own, which is only known of the main thread: no sample has to
+// find that one. With hooks, the thread's first one does it.
 void attach_borrowed_thread();
 
 }  // namespace fbleprof::capture

@@ -353,7 +353,9 @@ bool RunningProfile::wait_for(bool on, std::chrono::milliseconds patience) const
            (__atomic_load_n(&now.is_recording, __ATOMIC_ACQUIRE) != 0) == on;
   };
   while (!is_done()) {
-    if (std::chrono::steady_clock::now() >= end || !is_running()) return is_done();
+    // An exec that fails ends a profile only for a moment, and then the recorder obeys.
+    const bool may_go_on = is_running() || header().state == format::State::kExeced;
+    if (std::chrono::steady_clock::now() >= end || !may_go_on) return is_done();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
@@ -377,8 +379,8 @@ Result<Answer> RunningProfile::set_recording(bool on, std::chrono::milliseconds 
     refusal = nudge.refusal();
     if (refusal == 0 && wait_for(on, patience)) return Answer::kDone;
   }
-  if (!is_running()) return ended();
   if (wait_for(on, {})) return Answer::kDone;
+  if (!is_running()) return ended();
   if (refusal == ENOTSUP) return Answer::kDetached;
   return refusal == 0 ? Answer::kPending : Answer::kRefused;
 }

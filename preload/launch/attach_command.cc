@@ -236,15 +236,20 @@ Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) 
 // Tries until it is done. A profile has its end while its program calls exec, and goes on if exec
 // fails. That takes as long as a busy disk needs for the file.
 Status insist(pid_t pid, const std::string& profile, const std::function<Status()>& attempt) {
-  constexpr int kTries = 200;  // of a profile that has no end: some programs call exec all the time
+  constexpr int kTries = 50;  // of a profile that had no end meanwhile
   constexpr std::chrono::milliseconds kBetween(10);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto header = [&] { return RunningProfile::any_header_of(from_outside(pid, profile)); };
+  auto before = header();
   Status bad = attempt();
   for (int tries = 1; bad && tries < kTries && !attach::has_ended(pid);) {
     if (std::chrono::steady_clock::now() > deadline) break;
+    const auto after = header();
+    const bool had_end = after && (after->state != format::State::kLive ||
+                                   (before && before->end_monotonic_ns != after->end_monotonic_ns));
+    if (!had_end) ++tries;
     std::this_thread::sleep_for(kBetween);
-    const auto header = RunningProfile::any_header_of(from_outside(pid, profile));
-    if (!header || header->state == format::State::kLive) ++tries;
+    before = header();
     bad = attempt();
   }
   return bad;
