@@ -1,4 +1,4 @@
-"""The small prices: the C API, the start of a program, a thread's memory, a second thread."""
+"""The small prices: the C API, turning recording off and on, the start of a program, a thread's memory, a second thread."""
 import pathlib
 import time
 import os
@@ -8,8 +8,8 @@ import workloads
 
 
 def measure_small(context):
-    return {"api": api(context), "start": start(context), "memory": memory(context),
-            "scaling": scaling(context)}
+    return {"api": api(context), "switch": switch(context), "start": start(context),
+            "memory": memory(context), "scaling": scaling(context)}
 
 
 def api(context):
@@ -24,6 +24,22 @@ def api(context):
                                   capture=True)
                 values.append(float(run.output))
         result[name] = measure.spread(values)
+    return result
+
+
+def switch(context):
+    """us for fbleprof_stop and fbleprof_start together, by the hooks and the number of threads."""
+    result = {}
+    for variant in ("plain", "fentry"):
+        program = context.builder.own(pathlib.Path("switch_price.c"), variant, libraries=["-pthread", "-ldl"])
+        for threads in (1, 64):
+            values = []
+            for _ in range(context.rounds or 5):
+                with measure.scratch(context.cache) as cwd:
+                    run = measure.run([program, threads], cwd, {"LD_PRELOAD": context.library,
+                                                                "FBLEPROF_OUT": cwd / "mlmon.out"}, capture=True)
+                    values.append(float(run.output))
+            result[f"{variant}, threads: {threads}"] = measure.spread(values)
     return result
 
 

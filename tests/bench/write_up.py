@@ -204,6 +204,8 @@ def small(results):
     rows = [
         ["C API enter+leave, library absent", f"{s['api']['absent']['median']:.2f} ns"],
         ["C API enter+leave, library present", f"{s['api']['present']['median']:.2f} ns"],
+        *([f"`fbleprof_stop` + `fbleprof_start`: {case}", f"{spread['median']:.0f} µs"]
+          for case, spread in s["switch"].items()),
         ["`true`: plain, preloaded, median difference",
          f"{ms['plain']:.2f} ms, {ms['preloaded']:.2f} ms, {ms['difference']:.2f} ms"],
         ["a thread's memory, hooked", verdicts.size(s["memory"]["hooked_bytes"])],
