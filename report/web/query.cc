@@ -158,8 +158,9 @@ Result<Query> parse_query(const Target& target) {
       query.json = value == "json";
     } else if (name != "token") {  // access.h reads it
       // A list or a limit that is not applied would show the wrong figures.
-      const auto* known = std::find_if(std::begin(kOptions), std::end(kOptions),
-                                       [&](const auto& each) { return each.option == name; });
+      const auto* known =
+          std::find_if(std::begin(kOptions), std::end(kOptions),
+                       [&option = name](const auto& each) { return each.option == option; });
       return Error{"", std::nullopt, fmt::format("there is no parameter {}", name),
                    known != std::end(kOptions) ? fmt::format("it is called {}", known->parameter)
                                                : "docs/PAGE.md lists them"};
