@@ -11,9 +11,11 @@ constexpr std::uint64_t kLeastStep = 128 * 1024, kMostStep = 1024 * 1024;
 }  // namespace
 
 void Arena::adopt(char* base, std::uint64_t cap_bytes, std::uint64_t populated_bytes) {
-  base_ = base;
   cap_bytes_ = cap_bytes;
   populated_.store(populated_bytes, std::memory_order_relaxed);
+  // Where there is a base, there is a profile: a signal that ends the process cuts its file behind
+  // the populated part.
+  __atomic_store_n(&base_, base, __ATOMIC_RELEASE);
 }
 
 bool Arena::populate_to(std::uint64_t end, Steps steps) {

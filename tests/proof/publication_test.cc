@@ -117,6 +117,20 @@ class Publication : public testing::Test {
   signal_safe::BusyGuard guard_{nobody_};
 };
 
+// A signal may end the process between any two stores.
+TEST(PublicationOfArena, ItsBaseComesLast) {
+  signal_safe::Arena arena;
+  char file[1];
+  const Log log = log_of(Log(reinterpret_cast<const std::byte*>(&arena), sizeof arena),
+                         [&] { arena.adopt(file, 2, 2); });
+  for_each_state(log, [&](std::size_t first) {
+    if (!arena.base()) return true;
+    EXPECT_EQ(arena.cap_bytes(), 2u) << "at store " << first;
+    EXPECT_EQ(arena.populated_bytes(), 2u) << "at store " << first;
+    return !testing::Test::HasFailure();
+  });
+}
+
 TEST_F(Publication, AThreadStarts) {
   explore([&] {
     const Ref thread = make_thread();
