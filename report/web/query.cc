@@ -110,7 +110,6 @@ Result<Query> parse_query(const Target& target) {
   const std::size_t slash = path.find('/');
   query.page = path.substr(0, slash);
   if (slash != std::string_view::npos) query.value = path.substr(slash + 1);
-  if (path.empty()) query.page = "overview";
   for (const auto& [name, value] : target.parameters) {
     if (const auto list = list_named(name)) {
       if (value.empty()) continue;
@@ -166,6 +165,7 @@ Result<Query> parse_query(const Target& target) {
                                                : "docs/PAGE.md lists them"};
     }
   }
+  if (query.page.empty() && (path.empty() || query.value.empty())) query.page = "overview";
   return query;
 }
 
