@@ -110,6 +110,8 @@ Result<Query> parse_query(const Target& target) {
   const std::size_t slash = path.find('/');
   query.page = path.substr(0, slash);
   if (slash != std::string_view::npos) query.value = path.substr(slash + 1);
+  // A page without a name is none. Its address must not begin with //, which names another host.
+  if (query.page.empty()) query.page = path.empty() ? "overview" : "-";
   for (const auto& [name, value] : target.parameters) {
     if (const auto list = list_named(name)) {
       if (value.empty()) continue;
@@ -165,7 +167,6 @@ Result<Query> parse_query(const Target& target) {
                                                : "docs/PAGE.md lists them"};
     }
   }
-  if (query.page.empty() && (path.empty() || query.value.empty())) query.page = "overview";
   return query;
 }
 

@@ -1,5 +1,5 @@
-// The cost of turning recording off and on. switch_price THREADS: prints us of the wall clock for an fbleprof_stop
-// and its fbleprof_start, while THREADS - 1 other threads sleep.
+// The cost of turning recording off and on. switch_price THREADS: prints us of the wall clock for
+// an fbleprof_stop and its fbleprof_start, while THREADS - 1 other threads sleep.
 #include <fbleprof/fbleprof.h>
 #include <pthread.h>
 #include <stdio.h>

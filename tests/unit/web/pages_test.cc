@@ -286,6 +286,8 @@ TEST_F(Pages, CommandsLeadBackOrSayWhyNot) {
   EXPECT_EQ(ask("/assets/nothing.js").status, 404);
   EXPECT_EQ(ask("//etc/passwd").status, 404);
   EXPECT_EQ(ask("//").status, 404);
+  // A redirect to an address that begins with // would lead to another host.
+  EXPECT_EQ(url_of(*parse_query(*parse_target("//example.org?n=9"))), "/-/example.org?n=9");
   EXPECT_EQ(ask("/").status, 200);
 }
 
