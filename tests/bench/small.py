@@ -1,4 +1,4 @@
-"""The small prices: the C API, turning recording off and on, the start of a program, a thread's memory, a second thread."""
+"""The small prices: the C API, recording turned off and on, a start, a thread's memory, a second thread."""
 import pathlib
 import time
 import os

@@ -155,7 +155,6 @@ self_of() { "$REPORT" --self --format csv "$1" 2>err | sed 's/,[^,]*,[0-9]*$//';
 cp ../our_exports_are_our_profiles/hooked prog
 record mlmon.out ./prog
 self_of mlmon.out >before
-mv err err.before  # what it says of samples, on a busy machine
 "$REPORT" --pack -o copy.ml mlmon.out >pack.out || fail 'not packed'
 has_text 'functions named' pack.out || fail "packing says: $(cat pack.out)"
 verified copy.ml
@@ -163,7 +162,7 @@ printf 'int main(void) { return 0; }' | gcc -x c -o prog -
 export XDG_CACHE_HOME=$dir/none
 self_of copy.ml >after
 check 'a packed profile keeps its names' "$(cat after)" = "$(cat before)"
-check "nothing is missed: $(cat err)" "$(sed 's/copy\.ml/mlmon.out/g' err)" = "$(cat err.before)"
+check "nothing is missed: $(cat err)" ! -s err
 "$REPORT" --pack copy.ml >/dev/null || fail 'not packed again'
 check 'packing twice changes nothing' "$(self_of copy.ml)" = "$(cat before)"
 (trap '' XFSZ; ulimit -f 4; exec "$REPORT" --pack -o cut.ml mlmon.out) >out 2>err
