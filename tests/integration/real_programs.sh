@@ -27,6 +27,10 @@ print(total)
 END
 same /usr/bin/python3 "$dir/work.py"
 sound
+names PyEval_EvalCode Py_BytesMain dumps  # in place of the loop, the functions that it runs
+settings=(FBLEPROF_PYTHON=off)
+same /usr/bin/python3 "$dir/work.py"
+sound
 names _PyEval_EvalFrameDefault Py_BytesMain
 begin "python3 that starts others"
 same /usr/bin/python3 -c 'import subprocess, sys
