@@ -42,6 +42,7 @@ void start() {
   start_all_threads(Charged::kFromNow);
   switch_sites();
   if (are_threads_found()) find_all_threads();
+  start_this_thread();
 }
 
 void stop() {

@@ -60,7 +60,10 @@ void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
 // The thread that ends the process charges the threads that still run.
 void charge_from_outside(ThreadState& thread) {
   if (thread.busy || thread.hot == &fbleprof_hot || thread.is_left_out) return;
-  if (!session.recording.load()) return signal_safe::charge_until_stop(thread);
+  // It may be about to turn recording on.
+  if (!session.recording.load() || thread.stopped_cpu_ns != 0) {
+    return signal_safe::charge_until_stop(thread);
+  }
   const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu == 0) return;  // it has just ended
   signal_safe::charge_kernel_time(thread);

@@ -645,6 +645,13 @@ void pause_waits(ThreadState& thread, std::uint64_t wall) {
   const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu != 0) signal_safe::pause_open_waits(thread, cpu, wall);
 }
+
+bool is_this(const ThreadState& thread) { return thread.hot == &fbleprof_hot; }
+
+template <typename Change>
+void pin_this_and(Change change) {
+  if (has_state()) pin_and(*memory_of(fbleprof_hot.self), change);
+}
 }  // namespace
 
 void disarm_all_threads() {
@@ -656,11 +663,12 @@ void stop_all_threads(Stopped how) {
   const bool was_recording = session.recording.exchange(false);
   note_recording(false);
   const std::uint64_t now = signal_safe::monotonic_ns();
+  if (was_recording) pin_this_and([&](ThreadState& thread) { note_stop(thread, now); });
   for_each_pinned([&](ThreadState& thread) {
     disarm_timer(thread);
     follow_recording(thread);
     pause_waits(thread, now);
-    if (was_recording) note_stop(thread, now);
+    if (was_recording && !is_this(thread)) note_stop(thread, now);
   });
 }
 
@@ -668,7 +676,7 @@ void start_all_threads(Charged from) {
   for_each_pinned([&](ThreadState& thread) {
     disarm_timer(thread);
     if (from != Charged::kFromNow) return;
-    go_on_from_stop(thread);
+    if (!is_this(thread)) go_on_from_stop(thread);
     // Found threads call hooks only while their code is changed.
     const std::uint32_t behind =
         are_found_later ? ThreadState::kBehindWithOldEntries : ThreadState::kBehind;
@@ -680,9 +688,19 @@ void start_all_threads(Charged from) {
   session.recording.store(true);
   note_recording(true);
   for_each_pinned([&](ThreadState& thread) {
-    const bool goes_on = from == Charged::kFromNow;
-    follow_recording(thread, goes_on ? since_sample_ns(thread) : 0);
-    if (goes_on) signal_safe::resume_open_waits(thread, now);
+    if (from != Charged::kFromNow) return follow_recording(thread);
+    if (is_this(thread)) return;
+    follow_recording(thread, since_sample_ns(thread));
+    signal_safe::resume_open_waits(thread, now);
+  });
+}
+
+void start_this_thread() {
+  pin_this_and([](ThreadState& thread) {
+    const std::uint64_t stopped = thread.stopped_cpu_ns, last = thread.last_cpu_ns;
+    follow_recording(thread, stopped > last ? stopped - last : 0);
+    go_on_from_stop(thread);
+    signal_safe::resume_open_waits(thread, signal_safe::monotonic_ns());
   });
 }
 

@@ -87,6 +87,9 @@ void disarm_all_threads();
 // attached.
 enum class Charged { kFromNow, kFromAttaching };
 void start_all_threads(Charged from);
+// The calling thread, which Charged::kFromNow leaves out: the caller starts it when nothing else is
+// left to do, so that the work is not charged to the program.
+void start_this_thread();
 
 // Empties all threads' edge caches: code was unloaded, and other code may be loaded in its place.
 // Returns how many pages of them were looked through: those that were filled since the last time.

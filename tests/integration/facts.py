@@ -5,6 +5,7 @@ facts.py expect PROFILE           lines "expect CALLER CALLEE CALLS" on stdin ho
 facts.py calls PROFILE A B        calls of B by A
 facts.py share PROFILE F          percent of all self time that is F's
 facts.py dominated PROFILE F      percent of all time that F dominates
+facts.py ms PROFILE F             milliseconds that F dominates
 facts.py fact PROFILE KEY         a value of --summary, nested keys joined by a dot
 """
 import collections
@@ -41,6 +42,11 @@ def column_share(profile, function, column):
     total = sum(float(row["self"]) for row in rows)
     own = sum(float(row[column]) for row in rows if row["name"] == function)
     return 100 * own / total if total else 0.0
+
+
+def dominated_ms(profile, function):
+    rows = table(profile, "--self")
+    return sum(float(row["dominated"]) for row in rows if row["name"] == function) / 1e6
 
 
 def check_expectations(profile):
@@ -81,6 +87,8 @@ def main():
         print(f"{column_share(profile, rest[0], 'self'):.3f}")
     elif what == "dominated":
         print(f"{column_share(profile, rest[0], 'dominated'):.3f}")
+    elif what == "ms":
+        print(round(dominated_ms(profile, rest[0])))
     elif what == "fact":
         print(fact(profile, rest[0]))
     else:

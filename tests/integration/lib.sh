@@ -141,6 +141,7 @@ expected() {
 calls() { python3 "$facts" calls "${3:-$profile}" "$1" "$2"; }
 share() { python3 "$facts" share "${2:-$profile}" "$1"; }
 dominated() { python3 "$facts" dominated "${2:-$profile}" "$1"; }
+dominated_ms() { python3 "$facts" ms "${2:-$profile}" "$1"; }
 fact() { python3 "$facts" fact "${2:-$profile}" "$1"; }
 
 # near WHAT VALUE EXPECTED MARGIN: numbers with decimals.

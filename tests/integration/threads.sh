@@ -100,8 +100,10 @@ for mode in fentry plain; do
   begin "sections shorter than a sampling period, $mode"
   profiled "$PROGRAMS/ending_threads.$mode" sections
   verified "$profile"
-  check "what was recorded" "$(dominated work | cut -d. -f1)" -ge 30
-  check "in the other thread, too" "$(dominated other | cut -d. -f1)" -ge 20
+  # The program computes for 400 ms there. How long the other thread has a processor meanwhile,
+  # the system decides.
+  check "what was recorded" "$(dominated_ms work)" -ge 300
+  check "in the other thread, too" "$(dominated_ms other)" -ge 100
   check "what was not" "$(dominated rest | cut -d. -f1)" -le 4
   check "little is of no function" "$(share '[root]' | cut -d. -f1)" -le 15
 
