@@ -26,7 +26,9 @@ const char* obstacle_to(const RecorderOrder& order) {
   }
   abandon_truncated_profile();
   if (!is_profiling() || !is_own_process()) return "its recorder has ended";
-  if (!are_threads_found()) return "it was started with the recorder: use the option there";
+  if (!are_threads_found() && order.step != OrderStep::kWatch) {
+    return "it was started with the recorder: use the option there";
+  }
   return nullptr;
 }
 
@@ -35,7 +37,9 @@ bool is_for_counting(OrderStep step) {
          step == OrderStep::kFinishCounting;
 }
 
+// In a program that was started with the recorder, the calls come to us anyway.
 void watch() {
+  if (!are_threads_found()) return;
   watch_calls();
   watch_loading_to_filter();
 }

@@ -432,5 +432,7 @@ begin "programs that were started with the recorder"
 settings=(FBLEPROF_OUT="$profile" LD_PRELOAD="$LIB")
 started env "${settings[@]}" "$PROGRAMS/phases.plain" 60
 launcher_refuses 1 "started with the recorder" attach --exact "$pid"
+"$FBLE_PROF" attach --duration 200ms "$pid" 2>"$dir/err" || fail "attach fails: $(cat "$dir/err")"
+check "there is nothing to say" "$(grep -c detach "$dir/err")" = 0
 touch "$dir/stop"
 ended

@@ -316,8 +316,9 @@ TEST_F(Orders, OfAnotherFbleProfAreRefused) {
 }
 
 TEST_F(Orders, AreRefusedIfTheRecorderCannotObey) {
-  EXPECT_EQ(answer(OrderStep::kWatch), OrderAnswer::kRefused);
+  EXPECT_EQ(answer(OrderStep::kFilter), OrderAnswer::kRefused);
   EXPECT_NE(reason().find("started with the recorder"), std::string::npos);
+  EXPECT_EQ(answer(OrderStep::kWatch), OrderAnswer::kDone) << "it watches since its start";
   profile.finished = true;
   EXPECT_EQ(answer(OrderStep::kWatch), OrderAnswer::kRefused);
   EXPECT_NE(reason().find("has ended"), std::string::npos);
