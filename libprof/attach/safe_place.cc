@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 
+#include "arch/call_instruction.h"
 #include "attach/outside_walk.h"
 
 namespace fbleprof::attach {
@@ -113,7 +114,7 @@ bool SafePlaces::seems_outside(const Tracee& thread) const {
   for (const std::uint64_t word : words) {
     std::uint8_t before[arch::kLongestCall];
     if (may_hold_lock(word) && thread.read(word - sizeof before, before, sizeof before) &&
-        arch::ends_with_call(before)) {
+        arch::is_call_at_end(before)) {
       found.push_back(word);
     }
   }

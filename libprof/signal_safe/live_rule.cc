@@ -56,7 +56,10 @@ bool always_has_entry(const ThreadState& thread, format::Ref function) {
          (record_of(thread, function).flags & format::kFunctionNotCounted) == 0;
 }
 
-format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
+namespace {
+// What the direct call that returns to `site` names, 0 if there is none. A trampoline stands for
+// its function.
+std::uint64_t target_of_call(const ThreadState& thread, std::uint64_t site) {
   Session& session = *thread.session;
   // Read only code that is known to exist: a return address may be anything (coroutines start with
   // 0), and generated code may be at the edge of its mapping.
@@ -64,9 +67,16 @@ format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
   if (caller == 0) return 0;
   const format::Function& record = record_of(thread, caller);
   if (record.module == 0 || record.address > site - arch::kDirectCallBytes) return 0;
-  std::uint64_t target = arch::direct_call_target(site);
-  if (const std::uint64_t behind = session.trampolines.function_at(target)) target = behind;
-  return target != 0 ? session.code_map.function_at(target) : 0;
+  std::uint64_t target = session.trampolines.displaced_call_target(record.address, site);
+  if (target == 0) target = arch::direct_call_target(site);
+  const std::uint64_t behind = session.trampolines.function_at(target);
+  return behind != 0 ? behind : target;
+}
+}  // namespace
+
+format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
+  const std::uint64_t target = target_of_call(thread, site);
+  return target != 0 ? thread.session->code_map.function_at(target) : 0;
 }
 
 const void* jumped_from(const ThreadState& thread, std::uint64_t site) {
@@ -74,10 +84,8 @@ const void* jumped_from(const ThreadState& thread, std::uint64_t site) {
   const format::Ref callee = direct_callee(thread, site);
   if (callee == 0) return nullptr;
   const format::Function& function = record_of(thread, callee);
-  const std::uint64_t target = arch::direct_call_target(site);
   // The unwind table has PLTs as functions, and the wrapper itself.
-  const bool is_start =
-      target == function.address || session.trampolines.function_at(target) == function.address;
+  const bool is_start = target_of_call(thread, site) == function.address;
   if (function.module == 0 || !is_start || session.wrappers.contains(function.address))
     return nullptr;
   const auto* code = reinterpret_cast<const std::uint8_t*>(function.address);

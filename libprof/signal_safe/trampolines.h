@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 
 namespace fbleprof::signal_safe {
@@ -80,6 +81,25 @@ class Trampolines {
       if (end != 0 && code + arch::kBranchGrowth >= end) code += arch::kBranchGrowth;
     }
     return slot + arch::kTrampolineCode + code;
+  }
+
+  // The target of a direct call that returns to `site`, if it is one of the displaced instructions
+  // of a function whose code begins at `begin`; 0: it is not. Reads the code between the two.
+  std::uint64_t displaced_call_target(std::uint64_t begin, std::uint64_t site) const {
+    const std::uint64_t call = site - arch::kDirectCallBytes;
+    for (std::uint64_t window = call; window >= begin && call - window < arch::kDirectBytes;
+         --window) {
+      const auto* jump = reinterpret_cast<const std::uint8_t*>(window);
+      if (jump[0] != 0xe9) continue;
+      const std::uint64_t entry = arch::target_of_distance(jump + 1);
+      const auto* function = rewritten_at(entry);
+      if (function == nullptr || !function->has_window() || function->window_begin() != window) {
+        continue;
+      }
+      return arch::displaced_call_target(
+          reinterpret_cast<const std::uint8_t*>(place_of(entry, call)), site);
+    }
+    return 0;
   }
 
  private:

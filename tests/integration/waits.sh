@@ -260,6 +260,50 @@ print(sum(row["waits"] for row in json.load(sys.stdin)["contention"]
           if row["caller"].startswith("contend") and "hold_long" in row["holder"]))')" -ge 5
 check "context switches" "$(total voluntary-switches)" -ge 40
 
+# The last call of a function is a jump: its caller's call, which names it, tells who released.
+begin "a lock is charged to who jumps to its release"
+cat >"$dir/jumps.c" <<'C'
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile int sum, is_held, is_over;
+__attribute__((noinline)) int hold(void) {
+  pthread_mutex_lock(&mutex);
+  is_held = 1;
+  usleep(10000);
+  is_held = 0;
+  return pthread_mutex_unlock(&mutex);
+}
+__attribute__((noinline)) void calls_first(void) { hold(); ++sum; }
+__attribute__((noinline)) void calls_second(void) { ++sum; hold(); ++sum; }
+static void* contend(void* unused) {
+  while (!is_over) {
+    while (!is_held && !is_over) usleep(100);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+  }
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, contend, NULL);
+  for (int i = 0; i < 15; ++i) {
+    calls_first();
+    usleep(500);
+    calls_second();
+    usleep(500);
+  }
+  is_over = 1;
+  pthread_join(thread, NULL);
+  return 0;
+}
+C
+gcc -O2 "$dir/jumps.c" -o "$dir/jumps" || fail "no program"
+"$FBLE_PROF" --exact --waits -o "$profile" "$dir/jumps" || fail "it fails"
+verified "$profile"
+check "the function that jumped" "$(waited hold "$profile" held)" -ge 100
+check "not its callers" "$(paths "$profile" held | grep -c ';calls_[a-z]* [0-9]*$')" = 0
+
 begin "waiting for a processor is told apart from the rest"
 settings=("${recording[@]}")
 same "$PROGRAMS/waits.plain" crowded

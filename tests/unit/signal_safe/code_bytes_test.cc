@@ -174,7 +174,7 @@ TEST(CodeBytes, JumpsIntoOtherCode) {
 class TrampolinePlaces : public testing::Test {
  protected:
   static constexpr std::uint64_t kSlots = 4;  // of other code, and three functions
-  TrampolinePlaces() : slots_(kSlots * arch::kTrampolineBytes / sizeof(std::uint64_t)) {
+  TrampolinePlaces() : slots_((kSlots + 1) * arch::kTrampolineBytes / sizeof(std::uint64_t)) {
     const std::uint64_t begin = slot(0);
     EXPECT_TRUE(all_->add({begin, slot(1), slot(kSlots)}));
     window_.address = 0x5000;
@@ -231,6 +231,33 @@ TEST_F(TrampolinePlaces, TellWhereADisplacedInstructionStood) {
   window_.branch_ends[0] = 6;
   EXPECT_EQ(all_->place_of(code(0), 0x5006), code(6)) << "behind a branch that was two bytes long";
   EXPECT_EQ(all_->place_of(code(0), 0x5009), 0x5009u) << "outside of the window";
+}
+
+// A function begins with four bytes of another instruction and the call. Both are displaced.
+TEST_F(TrampolinePlaces, TellWhatADisplacedCallNames) {
+  const std::uint64_t begin = slot(kSlots), site = begin + 9, target = begin + 40;
+  auto* text = reinterpret_cast<std::uint8_t*>(begin);
+  arch::write_jump(text, slot(1) + arch::kTrampolineEntry);
+  window_ = {.address = begin, .window = 0};
+  auto* displaced = reinterpret_cast<std::uint8_t*>(code(4));
+  auto* word = reinterpret_cast<std::uint8_t*>(slot(1) + arch::kTrampolineWord);
+  std::memcpy(word, &site, sizeof site);
+  displaced[0] = 0xff, displaced[1] = 0x35;  // push
+  arch::write_distance(displaced + 2, slot(1) + arch::kTrampolineWord);
+  arch::write_jump(displaced + 6, target);
+  EXPECT_EQ(arch::direct_call_target(site), 0u) << "its first byte is a part of our jump";
+  EXPECT_EQ(all_->displaced_call_target(begin, site), target);
+  EXPECT_EQ(all_->displaced_call_target(begin + 1, site), 0u) << "another function's window";
+  EXPECT_EQ(all_->displaced_call_target(begin, site + 5), 0u) << "behind the window";
+  EXPECT_EQ(all_->displaced_call_target(begin, site - 1), 0u) << "no displaced call ends there";
+  displaced[6] = 0x90;
+  EXPECT_EQ(all_->displaced_call_target(begin, site), 0u) << "it is no jump";
+  arch::write_jump(displaced + 6, target);
+  window_.window = arch::RewrittenFunction::kNoWindow;
+  EXPECT_EQ(all_->displaced_call_target(begin, site), 0u) << "nothing is displaced";
+  window_.window = 0;
+  arch::write_jump(text, slot(3));
+  EXPECT_EQ(all_->displaced_call_target(begin, site), 0u) << "the jump is the function's own";
 }
 
 TEST_F(TrampolinePlaces, AreLimitedInNumber) {

@@ -133,18 +133,6 @@ inline bool find_number(TracedRegisters& at, const std::uint8_t (&before)[kNumbe
 
 inline bool has_just_entered(const TracedRegisters& at) { return result_of(at) == -ENOSYS; }
 
-// Whether these bytes end with a call instruction, as the bytes before a return address do.
-inline constexpr int kLongestCall = 7;
-inline bool ends_with_call(const std::uint8_t (&before)[kLongestCall]) {
-  constexpr int kDirectBytes = 5;
-  if (before[kLongestCall - kDirectBytes] == 0xe8) return true;
-  for (int length = 2; length <= kLongestCall; ++length) {
-    const std::uint8_t* at = before + kLongestCall - length;
-    if (at[0] == 0xff && (at[1] & 0x38) == 0x10) return true;
-  }
-  return false;
-}
-
 // Whether a thread waits for a lock of libc's kind: a mutex, or one of libc's own.
 inline bool waits_for_lock(const TracedRegisters& at) {
   constexpr std::uint64_t kCommands = 0x7f, kContended = 2;
