@@ -10,6 +10,9 @@
 #include "interposed.h"
 #include "watching.h"
 
+// libc's: registers a function for exit().
+extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
+
 namespace {
 namespace original = fbleprof::preload::original;
 
@@ -31,7 +34,12 @@ __attribute__((constructor)) void start(int, char**, char** environment) {
   at_quick_exit(end_of_process);
 }
 
-__attribute__((destructor)) void end() { end_of_process(); }
+// libc calls our destructor before those of other libraries, whose time and whose calls of free
+// belong to the profile. What is registered while exit() works runs as soon as they are all done,
+// and before what was registered at the start: LeakSanitizer's check may end the process.
+__attribute__((destructor)) void end() {
+  if (__cxa_atexit([](void*) { end_of_process(); }, nullptr, nullptr) != 0) end_of_process();
+}
 }  // namespace
 
 FBLEPROF_INTERPOSE [[noreturn]] void _exit(int status) {

@@ -748,3 +748,12 @@ for mode in fentry plain; do
   check "those without room are counted" "$(total unrecorded-allocations)" -gt 10000
   check "all are freed" "$(total live-blocks)" -le 100
 done
+
+# libc calls the destructors of other libraries after ours.
+begin "a library's destructor frees and allocates"
+recording exact
+settings[0]+=:$PROGRAMS/late_end.plain
+same "$PROGRAMS/allocates.plain" leaks
+verified "$profile"
+check "what it frees has not leaked" "$(self allocated begin) $(self leaked begin)" = "5000 0"
+check "what it keeps has" "$(self leaked keep_late)" = 3000

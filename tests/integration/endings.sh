@@ -116,3 +116,12 @@ for _ in range(300):
     os.unlink(profile)
 sys.exit(broken != 0 or seen < 10)
 END
+
+# libc calls the destructors of other libraries after ours.
+for mode in plain fentry; do
+  begin "a library's destructor computes, $mode"
+  settings=("LD_PRELOAD=$LIB:$PROGRAMS/late_end.plain")
+  same "$PROGRAMS/endings.$mode" return
+  verified "$profile"
+  check "its time" "$(dominated_ms compute_late)" -ge 200
+done
