@@ -12,6 +12,8 @@
 
 // libc's: registers a function for exit().
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
+// Of any sanitizer's runtime, if there is one.
+extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace {
 namespace original = fbleprof::preload::original;
@@ -35,10 +37,13 @@ __attribute__((constructor)) void start(int, char**, char** environment) {
 }
 
 // libc calls our destructor before those of other libraries, whose time and whose calls of free
-// belong to the profile. What is registered while exit() works runs as soon as they are all done,
-// and before what was registered at the start: LeakSanitizer's check may end the process.
+// belong to the profile. What is registered while exit() works runs as soon as they are all done.
+// But a sanitizer may find something in its destructor, and end the process by a system call.
 __attribute__((destructor)) void end() {
-  if (__cxa_atexit([](void*) { end_of_process(); }, nullptr, nullptr) != 0) end_of_process();
+  const bool may_end_early = __sanitizer_set_death_callback != nullptr;
+  if (may_end_early || __cxa_atexit([](void*) { end_of_process(); }, nullptr, nullptr) != 0) {
+    end_of_process();
+  }
 }
 }  // namespace
 

@@ -125,3 +125,24 @@ for mode in plain fentry; do
   verified "$profile"
   check "its time" "$(dominated_ms compute_late)" -ge 200
 done
+
+# With what it finds in its destructor, by a system call of its own.
+begin "a sanitizer ends the process"
+cat >"$dir/leak.c" <<'C'
+#include <stdlib.h>
+static char* volatile block;
+static volatile unsigned long sum;
+int main(void) {
+  for (int i = 0; i < 1000; ++i) block = malloc(100);
+  for (unsigned long i = 0; i < 30000000; ++i) sum += i;
+  return 0;
+}
+C
+if gcc -fsanitize=address "$dir/leak.c" -o "$dir/leak" 2>/dev/null; then
+  "$FBLE_PROF" -o "$profile" "$dir/leak" 2>"$dir/err"
+  has_text "1000 allocation\|999 allocation" "$dir/err" || fail "it has found nothing"
+  check "its state" "$(fact state)" = ended
+  verified "$profile"
+else
+  skip "no libasan"
+fi
