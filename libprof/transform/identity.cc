@@ -68,6 +68,7 @@ class Identities {
       if (classes[f] != nullptr) class_of_[f] = *classes[f];
     }
     if (imported.empty()) return std::move(class_of_);
+    find_classes_in_trees();
     for (std::uint32_t f = 0; f < functions_.count(); ++f) {
       if (class_of_[f] == FunctionId(f)) add_candidate(f);
     }
@@ -179,6 +180,14 @@ class Identities {
 
   // --- imports
 
+  void find_classes_in_trees() {
+    is_in_tree_.resize(functions_.count());
+    for (const FunctionId f : profile_.nodes().function) {
+      const FunctionId known_as = class_of_[f.index()];
+      is_in_tree_[(known_as ? known_as : f).index()] = true;
+    }
+  }
+
   void add_candidate(std::uint32_t f) {
     if (functions_.kind[f] == FunctionKind::kInstruction || functions_.group[f]) return;
     const std::string name = plain_name(display_name(profile_, FunctionId(f)));
@@ -270,8 +279,10 @@ class Identities {
     keep_if_any(candidates, [&](std::uint32_t c) { return build_of(c) == build_of(f); });
     if (is_placed || candidates.size() == 1) return FunctionId(candidates.front());
     if (!functions_.module[f]) {
-      // Our exports mark the functions of a module if another module has one of the same name.
+      // Our exports mark the functions of a module if another module has one of the same name in
+      // the tree. The recorder knows functions that are in no tree: stubs that calls named.
       keep_if_any(candidates, [&](std::uint32_t c) { return !functions_.module[c]; });
+      keep_if_any(candidates, [&](std::uint32_t c) { return is_in_tree_[c]; });
       const bool is_one_module = std::all_of(
           candidates.begin(), candidates.end(),
           [&](std::uint32_t c) { return identity_of(c) == identity_of(candidates.front()); });
@@ -309,6 +320,7 @@ class Identities {
   std::vector<FunctionId> class_of_;
   std::vector<Distinction> distinction_;  // by function
   std::vector<FunctionId> untold_;
+  std::vector<bool> is_in_tree_;  // by function that a class is known by
   std::map<std::string_view, std::string_view> homes_;
   std::map<Key, FunctionId> recorded_;
   std::unordered_map<std::string, std::vector<std::uint32_t>> by_name_;  // as plain_name()

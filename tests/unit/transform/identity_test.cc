@@ -228,6 +228,23 @@ TEST_F(Identity, ANameFoundInSeveralModulesMatchesNone) {
   EXPECT_EQ(same[one.index()], one);
 }
 
+// The recorder also knows stubs that are in no context: those that calls named. Exports do not mark
+// the others because of them.
+TEST_F(Identity, ANameFoundInSeveralModulesIsThatOfTheTree) {
+  const FunctionId in_no_tree = recorded(module("/a/app", "aa"), 0x10, "[plt]");
+  const ModuleId lib = module("/a/lib", "bb");
+  const FunctionId lazy = told(lib, 0x20, "[plt]", nullptr, "", Namesakes::kNone);
+  const FunctionId bound = told(lib, 0x30, "[plt]", nullptr, "", Namesakes::kNone);
+  const FunctionId read = imported({}, "[plt]");
+  const FunctionId root = builder_.named_function("[root]", FunctionKind::kRoot);
+  builder_.child(builder_.add_tree(root, builder_.add_process({})), bound);
+  builder_.child(builder_.add_tree(root, builder_.add_process({})), read);
+  const auto same = this->same();
+  EXPECT_EQ(same[bound.index()], lazy);
+  EXPECT_EQ(same[read.index()], lazy);
+  EXPECT_EQ(same[in_no_tree.index()], in_no_tree);
+}
+
 TEST_F(Identity, AClassIsKnownByTheWholeFunctionNotByItsPart) {
   const ModuleId app = module("/a/app", "aa");
   const FunctionId cold = recorded(app, 0x10, "f(int)", "_Z1fi.cold");
