@@ -220,7 +220,7 @@ class DiffTree {
       std::string note =
           fmt::format("{} did not change, or less than {}% of the total (--min, --all)",
                       counted(hidden_, "context"), look_.min_percent);
-      if (hidden_with_calls_ != 0) {
+      if (hidden_with_calls_ != 0 && request_.metric().role != Role::kCalls) {
         note += fmt::format("; the number of calls changed in {} of them (--metric calls)",
                             count(hidden_with_calls_));
       }

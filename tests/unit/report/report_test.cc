@@ -136,6 +136,21 @@ TEST_F(ReportTest, FewSamplesBesideCallsAreTold) {
   EXPECT_FALSE(test::holds(text({path("longer")}), advice));
 }
 
+TEST_F(ReportTest, AComparisonOfCallsDoesNotPointToCalls) {
+  const std::string advice = "(--metric calls)";
+  for (const auto& [name, calls] : {std::pair("less", 100), std::pair("more", 101)}) {
+    test::FileBuilder file;
+    file.charge("main", {.cpu_ns = 1'000'000});
+    file.calls("main often", 1'000'000);
+    file.calls("main work", static_cast<std::uint64_t>(calls));
+    file.write(path(name));
+  }
+  EXPECT_TRUE(test::holds(text({"--diff", path("less"), path("more")}), advice));
+  const std::string of_calls = text({"--metric", "calls", "--diff", path("less"), path("more")});
+  EXPECT_TRUE(test::holds(of_calls, "did not change, or less than")) << of_calls;
+  EXPECT_FALSE(test::holds(of_calls, advice)) << of_calls;
+}
+
 TEST_F(ReportTest, AProgramThatSleptPointsToTheOtherClock) {
   const std::string advice = "cpu 0 in all: it slept; --clock=wall records waits";
   test::FileBuilder file;
