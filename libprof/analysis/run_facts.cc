@@ -20,6 +20,17 @@ std::uint64_t tree_total(const Profile& profile, const Metric* metric, const Tre
   return 0;
 }
 
+std::uint64_t process_total(const Profile& profile, const Metric& metric, ProcessId process) {
+  std::uint64_t own = 0;
+  for (const MetricTotal& merged : profile.processes()[process.index()].totals) {
+    if (merged.metric == metric.name) metric.add(own, merged.value);
+  }
+  for (const Tree& tree : profile.trees()) {
+    if (tree.process == process) metric.add(own, tree_total(profile, &metric, tree));
+  }
+  return own;
+}
+
 std::uint64_t node_count_of(const Tree& tree) {
   if (tree.figures != nullptr) return tree.figures->node_count;
   return tree.end.index() - tree.begin.index();

@@ -30,6 +30,9 @@ struct RunFacts {
 // The total of a metric in a tree, also in one without nodes; 0 if the metric is null.
 std::uint64_t tree_total(const profile::Profile& profile, const profile::Metric* metric,
                          const profile::Tree& tree);
+// The same of a process, also if its trees were merged with those of others.
+std::uint64_t process_total(const profile::Profile& profile, const profile::Metric& metric,
+                            profile::ProcessId process);
 std::uint64_t node_count_of(const profile::Tree& tree);
 
 // Of one process; of all of them with ProcessId::none().

@@ -207,6 +207,13 @@ Result<Document> allocations(const Request& request) {
   if (request.profile().find_metric("peak") != nullptr) {
     document.notes.push_back(peak_note(request.profile(), total_of(request, "peak")));
   }
+  if (const AddedPeaks peaks = added_peaks(request); peaks.profiles > 1) {
+    document.notes.push_back(fmt::format(
+        "at peak: the sum of {} profiles' peaks, each at its own moment: at no moment was more in "
+        "use, and at one at least {} ({})",
+        count(peaks.profiles), quantity(peaks.highest, "bytes", request.look.unit),
+        escape(request.runs.text(request.runs.processes()[peaks.of.index()].file))));
+  }
   document.notes.push_back(
       "contexts: --metric allocated, live, peak, leaked with any view (--metrics lists them)");
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
@@ -220,8 +227,10 @@ const Register kAllocations({
         "What the program allocated (recorded with \\fBfble-prof \\-\\-memory\\-profile\\fR): "
         "totals,\n"
         "the functions that allocate, sizes and lifetimes. \\fIlive\\fR is what is allocated now,\n"
-        "\\fIat peak\\fR what was allocated when most was in use, \\fIleaked\\fR what was never\n"
-        "freed, and \\fIlost\\fR the leaked memory that no pointer reaches. \\fITemporary\\fR\n"
+        "\\fIat peak\\fR what was allocated when most was in use (of several profiles the sum of\n"
+        "their peaks), \\fIleaked\\fR what was never freed, and \\fIlost\\fR the leaked memory "
+        "that\n"
+        "no pointer reaches. \\fITemporary\\fR\n"
         "blocks were freed by the next call of the allocator. \\fB\\-\\-metric\\fR sorts the "
         "table\n"
         "by that figure. Other views show contexts with \\fB\\-\\-metric allocated\\fR,\n"

@@ -13,6 +13,7 @@
 namespace fbleprof::report {
 
 using namespace profile;
+using analysis::process_total;
 using analysis::reached_hz;
 using analysis::run_facts;
 using analysis::RunFacts;
@@ -154,13 +155,7 @@ std::string process_split(const Profile& profile, const Metric& metric, const Lo
   }
   for (std::size_t p = 0; p < shown; ++p) {
     const Process& process = profile.processes()[p];
-    std::uint64_t own = 0;
-    for (const MetricTotal& merged : process.totals) {
-      if (merged.metric == metric.name) metric.add(own, merged.value);
-    }
-    for (const Tree& tree : profile.trees()) {
-      if (tree.process == ProcessId(p)) metric.add(own, tree_total(profile, &metric, tree));
-    }
+    const std::uint64_t own = process_total(profile, metric, ProcessId(p));
     table.add({number_cell(own), number_cell(own), number_cell(process.pid),
                text_cell(fmt::format("{}  {}", profile.text(process.file),
                                      command_text(profile, process)))});

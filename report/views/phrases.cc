@@ -12,6 +12,7 @@
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "transform/matcher.h"
+#include "transform/peak.h"
 #include "transform/suggest.h"
 
 namespace fbleprof::report {
@@ -188,12 +189,35 @@ bool slept(const Request& request) {
 
 }  // namespace
 
+AddedPeaks added_peaks(const Request& request) {
+  AddedPeaks peaks;
+  const profile::Metric* peak = request.profile().find_metric(transform::kPeakMetric);
+  if (peak == nullptr) return peaks;
+  for (std::size_t p = 0; p < request.runs.processes().size(); ++p) {
+    const profile::ProcessId process(p);
+    const std::uint64_t own = analysis::process_total(request.runs, *peak, process);
+    if (own == 0) continue;
+    ++peaks.profiles;
+    if (own > peaks.highest) peaks.of = process;
+    peaks.highest = std::max(peaks.highest, own);
+  }
+  return peaks;
+}
+
 std::string kept_line(const Request& request) {
   const std::uint64_t kept = request.costs.total();
   const std::string metric = escape(request.metric().name);
   if (kept == request.total && !request.kept_is_bound) {
-    return fmt::format("{} {} in all{}", metric, request.amount(request.total),
-                       slept(request) ? ": it slept; --clock=wall records waits" : "");
+    std::string line = fmt::format("{} {} in all", metric, request.amount(request.total));
+    if (slept(request)) line += ": it slept; --clock=wall records waits";
+    if (request.metric().name == transform::kPeakMetric) {
+      const AddedPeaks peaks = added_peaks(request);
+      if (peaks.profiles > 1) {
+        line += fmt::format(": the sum of {} profiles' peaks, each at its own moment",
+                            count(peaks.profiles));
+      }
+    }
+    return line;
   }
   return fmt::format("kept {}{} of {} {} ({}); percentages are of what is kept",
                      request.kept_is_bound ? "about " : "", request.amount(kept),

@@ -73,6 +73,14 @@ Error no_such_metric(const profile::Profile& profile, const std::string& wanted)
 // nothing to say. One line.
 std::string place_of_waits(const profile::Profile& profile, const profile::Metric& metric);
 
+// Several profiles' peaks of memory: their sum was perhaps never in use at one moment.
+struct AddedPeaks {
+  std::size_t profiles = 0;  // that have one; below 2, nothing was added
+  std::uint64_t highest = 0;
+  profile::ProcessId of;  // the highest
+};
+AddedPeaks added_peaks(const Request& request);
+
 // The title of a tree's column of costs. Beside it is one of calls, which are the context's own.
 std::string cost_title(const profile::Metric& metric);
 

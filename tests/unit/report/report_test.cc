@@ -404,6 +404,43 @@ TEST_F(ReportTest, TheProfilesOfChildProcessesAreReadIfAsked) {
                           "--children: not with --diff"));
 }
 
+TEST_F(ReportTest, PeaksOfSeveralProfilesAreCalledASum) {
+  const auto write = [&](const char* name, std::uint32_t pid, std::uint64_t held) {
+    test::FileBuilder file;
+    file.header().pid = pid;
+    file.metric("allocations", "count", format::Role::kEvent, format::MetricPlace::kValues,
+                test::kFirstFreeWord);
+    file.metric("live", "bytes", format::Role::kLevel, format::MetricPlace::kValues,
+                test::kFirstFreeWord + 1);
+    file.charge("main", {.cpu_ns = 1000});
+    file.value("main", test::kFirstFreeWord) = 1;
+    file.value("main", test::kFirstFreeWord + 1) = held;
+    file.snapshot("peak", 100, format::SnapshotReason::kPeak);
+    file.value("main", test::kFirstFreeWord + 1) = 0;
+    file.write(path(name));
+  };
+  write("early", 10, 3u << 20);
+  write("late", 11, 2u << 20);
+  write("idle", 12, 0);
+  const std::string sum = "the sum of 2 profiles' peaks, each at its own moment";
+  const std::vector<std::string> all = {path("early"), path("late"), path("idle")};
+  const auto with = [](std::vector<std::string> arguments, const std::vector<std::string>& files) {
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    return arguments;
+  };
+  const std::string view = text(with({"--allocations"}, all));
+  EXPECT_TRUE(test::holds(view, "at peak: " + sum +
+                                    ": at no moment was more in use, and at one "
+                                    "at least 3.00 MiB (" +
+                                    path("early") + ")"))
+      << view;
+  EXPECT_TRUE(test::holds(text(with({"--metric", "peak"}, all)), "peak 5.00 MiB in all: " + sum));
+  EXPECT_FALSE(test::holds(text(with({"--metric", "allocations"}, all)), "the sum of"));
+  const std::vector<std::string> one = {path("early"), path("idle")};
+  EXPECT_FALSE(test::holds(text(with({"--allocations"}, one)), "the sum of"));
+  EXPECT_FALSE(test::holds(text(with({"--metric", "peak"}, one)), "the sum of"));
+}
+
 TEST_F(ReportTest, ADirectoryOfSeveralRunsSaysSo) {
   const std::string many = path("many");
   std::filesystem::create_directory(many);
