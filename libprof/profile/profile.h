@@ -101,6 +101,8 @@ struct Process {
   std::vector<Label> labels;
   // Recorded by another profiler: the profile's first metric is its main one.
   bool is_imported = false;
+  // Its file also holds a sampled run of the program (--runs 2), which is not in these figures.
+  bool has_sampled_run = false;
   // What its trees held before they were merged with those of other processes.
   std::vector<MetricTotal> totals;
 };

@@ -225,9 +225,14 @@ class Inputs {
     (void)profile::trim(file);
   }
 
-  void note_plain_run(const std::string& file) {
+  Profile with_plain_run(const Profile& profile, const std::string& file) {
     plain_runs_.any = true;
     if (can_read_again_) plain_runs_.files.insert(file);
+    profile::Parts parts = profile.parts();
+    auto processes = std::make_shared<std::vector<profile::Process>>(*parts.processes);
+    for (profile::Process& process : *processes) process.has_sampled_run = true;
+    parts.processes = std::move(processes);
+    return Profile(std::move(parts));
   }
 
   Result<std::optional<Profile>> native(const std::string& file) {
@@ -238,8 +243,9 @@ class Inputs {
     if (!read) return read.error();
     if (Status bad = check_rest(*read, file)) return *bad;
     cut_unused_space(read->profile, file);
-    if (profile::has_plain_run(file)) note_plain_run(file);
-    return std::optional<Profile>(named(read->profile));
+    const Profile profile = named(read->profile);
+    if (!profile::has_plain_run(file)) return std::optional<Profile>(profile);
+    return std::optional<Profile>(with_plain_run(profile, file));
   }
 
   Result<Profile> parse(FileKind kind, std::string_view bytes, const std::string& name,
@@ -250,8 +256,8 @@ class Inputs {
         auto read = profile::read_bytes(file, name);
         if (!read) return read.error();
         if (Status bad = check_rest(*read, name)) return *bad;
-        if (!profile::plain_run_in(file).empty()) note_plain_run(name);
-        return named(read->profile);
+        const Profile profile = named(read->profile);
+        return profile::plain_run_in(file).empty() ? profile : with_plain_run(profile, name);
       }
       case FileKind::kGzip: {
         if (was_compressed) break;

@@ -71,10 +71,17 @@ std::string heading(const Profile& profile, bool has_sampled_times, const Look& 
     const Process& process = profile.processes()[0];
     const std::string facts =
         process.is_imported ? fmt::format("imported from {}", escape(profile.text(process.file)))
-                            : fmt::format("{}, {}", process.pid, end_text(process));
+                            : fmt::format("{}, {}{}", process.pid, end_text(process),
+                                          process.has_sampled_run ? ", counted run" : "");
     put(Ink::kBold, fmt::format("{}  [{}]", command_text(profile, process), facts));
   } else {
-    put(Ink::kBold, fmt::format("{} profiles", profile.processes().size()));
+    const auto sampled = static_cast<std::size_t>(
+        std::count_if(profile.processes().begin(), profile.processes().end(),
+                      [](const Process& process) { return process.has_sampled_run; }));
+    put(Ink::kBold,
+        fmt::format(
+            "{} profiles{}", profile.processes().size(),
+            sampled == 0 ? "" : fmt::format(" (without {})", counted(sampled, "sampled run"))));
   }
   std::string line;
   const auto add = [&](const std::string& part) {

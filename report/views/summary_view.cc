@@ -99,6 +99,10 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("duration_ns", "elapsed", process.duration_ns, elapsed_text(process));
   const std::uint64_t recorded = process.duration_ns - process.off_ns;
   number("recorded_ns", "recorded for", recorded, time_text(recorded));
+  text("run", "figures of", process.has_sampled_run ? "counted" : "",
+       process.has_sampled_run
+           ? "the counted run; views of contexts have the times of the sampled run (--runs 2)"
+           : "");
   text("clock", "clock", clock_name(process.clock));
   text("sample_source", "samples from", source_name(process.source),
        process.is_imported                          ? "another profiler"

@@ -477,6 +477,14 @@ TEST_F(CommandLine, ComparisonsTakeTheTimesOfSampledRuns) {
       {{"--diff", "$a", "--fail-if", "+50% cpu self in large", "$b"}, "1.00 s -> 2.00 s"},
       {{"--self", "--diff", "$a", "--metric", "samples", "$b"}, "13,000"},
   });
+  // What is told of the run is the counted one's.
+  const std::string one = text({"$a"});
+  EXPECT_TRUE(test::holds(one, ", counted run]")) << one;
+  EXPECT_TRUE(test::holds(text({"$a", "$b", "$one"}), "3 profiles (without 2 sampled runs)"));
+  expect({{{"--summary", "$a"}, "figures of      the counted run; "},
+          {{"--summary", "--format", "json", "$a"}, "\"run\":\"counted\""},
+          {{"--summary", "--format", "json", "$one"}, "\"run\":\"\""}});
+  EXPECT_FALSE(test::holds(text({"--summary", "$one"}), "counted run"));
   EXPECT_FALSE(test::holds(text({"--self", "--diff", "$a", "$b"}), "counted run"));
   EXPECT_TRUE(test::holds(text({"--diff", "$a", "--split-by", "thread", "$b"}),
                           "both sides' times are those of the counted run"));
