@@ -36,8 +36,6 @@ struct Row {
   bool is_estimate = false;  // some of its allocations stand for others
 };
 
-constexpr char kSamples[] = "allocation-samples";
-
 std::uint64_t total_of(const Request& request, std::string_view name) {
   const Metric* metric = request.profile().find_metric(name);
   return metric != nullptr ? analysis::total(request.profile(), *metric) : 0;
@@ -54,7 +52,7 @@ std::vector<Row> rows_of(const Profile& profile) {
       rows[profile.nodes().function[node].index()].values[i] += value;
     });
   }
-  if (const Metric* samples = profile.find_metric(kSamples);
+  if (const Metric* samples = profile.find_metric(kAllocationSamples);
       samples != nullptr && samples->values) {
     samples->values->each([&](std::size_t node, std::uint64_t count) {
       if (count != 0) rows[profile.nodes().function[node].index()].is_estimate = true;
@@ -85,10 +83,10 @@ Table totals(const Request& request) {
                    {"", "of all", Kind::kText}};
   const std::uint64_t allocations = total_of(request, "allocations");
   const std::uint64_t allocated = total_of(request, "allocated");
-  const bool is_estimate = total_of(request, kSamples) != 0;
+  const bool is_estimate = total_of(request, kAllocationSamples) != 0;
   for (const char* name : {"allocations", "allocated", "frees", "freed", "temporary", "peak",
                            "live-blocks", "live", "leaked-blocks", "leaked", "lost-blocks", "lost",
-                           "lifetime", kSamples, "unrecorded-allocations"}) {
+                           "lifetime", kAllocationSamples, "unrecorded-allocations"}) {
     const Metric* metric = request.profile().find_metric(name);
     if (metric == nullptr) continue;
     const std::uint64_t total = analysis::total(request.profile(), *metric);
@@ -101,12 +99,13 @@ Table totals(const Request& request) {
       shown = frees != 0 ? total / frees : 0;
     } else if (metric->unit == "bytes") {
       share = percent(total, allocated);
-    } else if (title != kSamples) {
+    } else if (title != kAllocationSamples) {
       share = percent(total, allocations);
     }
     table.add({text_cell(title), text_cell(metric->unit),
-               shown_as(number_cell(shown), marked(quantity(shown, metric->unit, request.look.unit),
-                                                   is_estimate && shown != 0 && title != kSamples)),
+               shown_as(number_cell(shown),
+                        marked(quantity(shown, metric->unit, request.look.unit),
+                               is_estimate && shown != 0 && title != kAllocationSamples)),
                text_cell(share)});
   }
   return table;
@@ -155,7 +154,7 @@ struct Sampled {
 
 Sampled sampled_part(const Profile& profile) {
   Sampled part;
-  const Metric* samples = profile.find_metric(kSamples);
+  const Metric* samples = profile.find_metric(kAllocationSamples);
   if (samples == nullptr || !samples->values) return part;
   const Metric *allocated = profile.find_metric("allocated"), *peak = profile.find_metric("peak");
   samples->values->each([&](std::size_t node, std::uint64_t count) {
@@ -198,11 +197,15 @@ Result<Document> allocations(const Request& request) {
         "this profile holds no allocations: fble-prof --memory-profile records them");
     return document;
   }
-  const std::uint64_t samples = total_of(request, kSamples);
+  const std::uint64_t samples = total_of(request, kAllocationSamples);
   if (samples != 0) {
-    document.notes.push_back(fmt::format(
-        "~: estimated from {} samples where code has no hooks; contexts with few are uncertain",
-        count(samples)));
+    const std::string few =
+        few_allocation_samples(request, *request.profile().find_metric("allocations"));
+    document.notes.push_back(
+        few.empty() ? fmt::format("~: estimated from {} where code has no hooks; contexts with few "
+                                  "are uncertain",
+                                  counted(samples, "sample"))
+                    : "~: estimated from " + few);
   }
   if (request.profile().find_metric("peak") != nullptr) {
     document.notes.push_back(peak_note(request.profile(), total_of(request, "peak")));

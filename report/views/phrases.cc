@@ -204,6 +204,42 @@ AddedPeaks added_peaks(const Request& request) {
   return peaks;
 }
 
+std::string few_allocation_samples(const Request& request, const profile::Metric& metric) {
+  constexpr std::uint64_t kFew = 10;  // one more or less changes a figure by a tenth
+  constexpr std::string_view kCounts[] = {"allocations", "temporary", "live-blocks",
+                                          "leaked-blocks", "lost-blocks"};
+  const bool is_of_memory =
+      metric.unit == "bytes" ||
+      std::find(std::begin(kCounts), std::end(kCounts), metric.name) != std::end(kCounts);
+  const profile::Metric* samples = request.profile().find_metric(kAllocationSamples);
+  if (!is_of_memory || samples == nullptr || !samples->values) return {};
+  const auto number = [](std::uint64_t value) {  // of a level, which can fall
+    return static_cast<double>(static_cast<std::int64_t>(value));
+  };
+  std::uint64_t taken = 0;
+  double estimated = 0;
+  samples->values->each([&](std::size_t node, std::uint64_t count) {
+    if (count == 0) return;
+    taken += count;
+    estimated += number(metric.value(profile::NodeId(node)));
+  });
+  // The rest was counted exactly.
+  const bool is_most = estimated * 2 >= number(analysis::total(request.profile(), metric));
+  if (taken == 0 || taken >= kFew || !is_most) return {};
+  return fmt::format("{}, too few for reliable figures (--memory-profile=exact counts each block)",
+                     counted(taken, "sample"));
+}
+
+namespace {
+
+// What the total of a metric of memory is worth.
+std::string doubt_about_memory(const Request& request) {
+  const std::string few = few_allocation_samples(request, request.metric());
+  return few.empty() ? "" : "; from " + few;
+}
+
+}  // namespace
+
 std::string kept_line(const Request& request) {
   const std::uint64_t kept = request.costs.total();
   const std::string metric = escape(request.metric().name);
@@ -217,11 +253,12 @@ std::string kept_line(const Request& request) {
                             count(peaks.profiles));
       }
     }
-    return line;
+    return line + doubt_about_memory(request);
   }
   return fmt::format("kept {}{} of {} {} ({}); percentages are of what is kept",
                      request.kept_is_bound ? "about " : "", request.amount(kept),
-                     request.amount(request.total), metric, percent(kept, request.total));
+                     request.amount(request.total), metric, percent(kept, request.total)) +
+         doubt_about_memory(request);
 }
 
 std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::string>& notes) {

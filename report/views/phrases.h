@@ -81,6 +81,13 @@ struct AddedPeaks {
 };
 AddedPeaks added_peaks(const Request& request);
 
+// How often allocations were sampled.
+inline constexpr char kAllocationSamples[] = "allocation-samples";
+
+// "2 samples, too few for reliable figures ..." if most of a figure of memory rests on few samples
+// of allocations; else "".
+std::string few_allocation_samples(const Request& request, const profile::Metric& metric);
+
 // The title of a tree's column of costs. Beside it is one of calls, which are the context's own.
 std::string cost_title(const profile::Metric& metric);
 

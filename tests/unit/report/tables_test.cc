@@ -91,6 +91,41 @@ TEST(AllocationView, SaysWhatThePeakIsWorth) {
   EXPECT_TRUE(test::holds(shown(80'000), "from some 400 samples: off by 5 % by chance"));
 }
 
+// The size of a block decides how likely a sample is, so one sample can stand for half a megabyte.
+TEST(AllocationView, FewSamplesAreTold) {
+  const auto with = [](std::uint64_t samples, std::uint64_t counted, auto use) {
+    ProfileBuilder builder;
+    const auto allocated = builder.add_metric("allocated", "bytes");
+    const auto allocations = builder.add_metric("allocations", "count");
+    const auto drawn = builder.add_metric("allocation-samples", "count");
+    const auto root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+    const auto a = builder.child(root, builder.named_function("a"));
+    const auto b = builder.child(root, builder.named_function("b"));
+    builder.charge(a, allocated, 524'288);
+    builder.charge(a, allocations, 58);
+    builder.charge(a, drawn, samples);
+    builder.charge(b, allocated, counted * 9000);
+    builder.charge(b, allocations, counted);
+    const Profile profile = builder.build();
+    const analysis::Costs costs(profile, *profile.find_metric("allocated"));
+    return use(Request{.costs = costs, .total = costs.total(), .runs = profile});
+  };
+  const auto view = [](const Request& request) {
+    return render(*find_view("allocations")->show(request), Look());
+  };
+  const std::string doubt = "1 sample, too few for reliable figures (--memory-profile=exact";
+  EXPECT_TRUE(test::holds(with(1, 0, view), "~: estimated from " + doubt));
+  EXPECT_TRUE(test::holds(with(1, 0, kept_line), "allocated 512 KiB in all; from " + doubt));
+  EXPECT_TRUE(test::holds(with(9, 0, kept_line), "from 9 samples, too few"));
+  // Enough samples, none, or most was counted.
+  EXPECT_TRUE(test::holds(with(10, 0, view), "~: estimated from 10 samples where code"));
+  for (const auto& [samples, counted] : {std::pair(10, 0), std::pair(0, 100), std::pair(1, 100)}) {
+    const auto line =
+        with(static_cast<std::uint64_t>(samples), static_cast<std::uint64_t>(counted), kept_line);
+    EXPECT_FALSE(test::holds(line, "too few")) << line;
+  }
+}
+
 TEST(Tables, ColumnsOfNamesShareTheWidth) {
   Table table;
   table.title = "Names";
