@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -39,6 +40,12 @@ ModuleKeys module_keys(const Profile& profile, const ModuleAliases& aliases) {
 // A name as every format can express it. A recorded name equals the same name exported and read
 // back, which is escaped already: nothing in it is escaped again.
 std::string plain_name(std::string_view name) { return folded_name(escape(name)); }
+
+// In whole names of files and directories.
+bool is_end_of_path(std::string_view path, std::string_view end) {
+  return path.ends_with(end) &&
+         (path.size() == end.size() || path[path.size() - end.size() - 1] == '/');
+}
 
 class Identities {
  public:
@@ -251,6 +258,29 @@ class Identities {
     return true;
   }
 
+  // Our exports mark namesakes of a tree by their modules, or by their files if modules do not tell
+  // them apart. The one that has none is not marked. The recorder knows functions that are in no
+  // tree: stubs that calls named.
+  void keep_unmarked(std::vector<std::uint32_t>& candidates) const {
+    keep_if_any(candidates, [&](std::uint32_t c) { return is_in_tree_[c]; });
+    std::set<std::string_view> modules;
+    const bool is_by_module =
+        std::all_of(candidates.begin(), candidates.end(),
+                    [&](std::uint32_t c) { return modules.insert(module_name(c)).second; });
+    keep_if_any(candidates, [&](std::uint32_t c) {
+      return is_by_module ? !functions_.module[c] : !functions_.file[c];
+    });
+    if (!is_by_module) {
+      keep_if_any(candidates, [&](std::uint32_t c) { return !functions_.module[c]; });
+    }
+  }
+
+  std::string_view module_name(std::uint32_t f) const {
+    const ModuleId module = functions_.module[f];
+    return module ? base_name(profile_.text(profile_.modules()[module.index()].path))
+                  : std::string_view();
+  }
+
   // The recorded function that the imported one must be; the imported one itself if none is known.
   FunctionId meaning_of(std::uint32_t f) {
     std::vector<std::uint32_t> candidates = named(f, functions_.linkage_name[f]);
@@ -276,13 +306,12 @@ class Identities {
         keep_if_any(candidates, same_file) && keep_if_any(candidates, [&](std::uint32_t c) {
           return functions_.line[c] == functions_.line[f];
         });
-    keep_if_any(candidates, [&](std::uint32_t c) { return build_of(c) == build_of(f); });
+    if (functions_.module[f]) {
+      keep_if_any(candidates, [&](std::uint32_t c) { return build_of(c) == build_of(f); });
+    }
     if (is_placed || candidates.size() == 1) return FunctionId(candidates.front());
     if (!functions_.module[f]) {
-      // Our exports mark the functions of a module if another module has one of the same name in
-      // the tree. The recorder knows functions that are in no tree: stubs that calls named.
-      keep_if_any(candidates, [&](std::uint32_t c) { return !functions_.module[c]; });
-      keep_if_any(candidates, [&](std::uint32_t c) { return is_in_tree_[c]; });
+      keep_unmarked(candidates);
       const bool is_one_module = std::all_of(
           candidates.begin(), candidates.end(),
           [&](std::uint32_t c) { return identity_of(c) == identity_of(candidates.front()); });
@@ -302,13 +331,10 @@ class Identities {
     const std::string mark = plain_name(name.substr(bracket + 2, name.size() - bracket - 3));
     std::vector<std::uint32_t> candidates = named(name.substr(0, bracket));
     const bool is_known = keep_if_any(candidates, [&](std::uint32_t c) {
-      const ModuleId module = functions_.module[c];
-      const std::string library =
-          module ? plain_name(base_name(profile_.text(profile_.modules()[module.index()].path)))
-                 : "";
-      const std::string file = plain_name(base_name(profile_.text(functions_.file[c])));
-      return mark == library || (!file.empty() && mark == file) ||
-             mark == fmt::format("{}:{}", file, functions_.line[c]) ||
+      const std::string library = plain_name(module_name(c));
+      const std::string path = plain_name(profile_.text(functions_.file[c]));
+      return mark == library || (!path.empty() && mark == base_name(path)) ||
+             is_end_of_path(fmt::format("{}:{}", path, functions_.line[c]), mark) ||
              mark == fmt::format("{}+0x{:x}", library, functions_.address[c]);
     });
     return is_known ? candidates : std::vector<std::uint32_t>();

@@ -21,19 +21,58 @@ std::string file_of(const Profile& profile, FunctionId function) {
   return std::string(base_name(profile.text(profile.functions().file[function.index()])));
 }
 
-std::string place_of(const Profile& profile, FunctionId function) {
+// The last `count` names of a path.
+std::string_view end_of_path(std::string_view path, std::size_t count) {
+  std::size_t begin = path.size();
+  for (std::size_t i = 0; i < count && begin != std::string_view::npos && begin > 0; ++i) {
+    begin = path.rfind('/', begin - 1);
+  }
+  return begin == std::string_view::npos ? path : path.substr(begin + (path[begin] == '/'));
+}
+
+// `path_names`: how much of the file's path is shown, of code that no module has.
+std::string place_of(const Profile& profile, FunctionId function, std::size_t path_names) {
   const Functions& functions = profile.functions();
   const std::size_t f = function.index();
   const bool is_inlined = (functions.flags[f] & kFunctionInlined) != 0;
   const bool has_code =
       functions.kind[f] != FunctionKind::kBlock && functions.kind[f] != FunctionKind::kImported;
   if (is_inlined || !has_code) {
-    const std::string file = file_of(profile, function);
+    const std::string_view file = end_of_path(profile.text(functions.file[f]), path_names);
     const std::string line = file.empty() ? "" : fmt::format("{}:{}", file, functions.line[f]);
     if (!is_inlined) return line;
     return line.empty() ? "inlined" : "inlined, " + line;
   }
   return place_in(profile, functions.module[f], functions.address[f]);
+}
+
+// The place of each. Files of one name ("__init__.py") are shown with as many directories as tell
+// them apart.
+std::vector<std::string> places_of(const Profile& profile, const std::vector<FunctionId>& same) {
+  std::vector<std::string> places(same.size());
+  std::vector<std::size_t> left(same.size());
+  for (std::size_t i = 0; i < same.size(); ++i) left[i] = i;
+  for (std::size_t names = 1; !left.empty(); ++names) {
+    std::map<std::string, std::vector<std::size_t>> by_place;
+    for (const std::size_t i : left) {
+      places[i] = place_of(profile, same[i], names);
+      by_place[places[i]].push_back(i);
+    }
+    left.clear();
+    for (const auto& [place, those] : by_place) {
+      const auto has_other_file = [&, first = those.front()](std::size_t i) {
+        const auto& files = profile.functions().file;
+        return files[same[i].index()] != files[same[first].index()];
+      };
+      const auto has_more = [&](std::size_t i) {
+        return place_of(profile, same[i], names + 1) != places[i];
+      };
+      const bool can_differ = std::any_of(those.begin(), those.end(), has_other_file) &&
+                              std::any_of(those.begin(), those.end(), has_more);
+      if (can_differ) left.insert(left.end(), those.begin(), those.end());
+    }
+  }
+  return places;
 }
 
 // Whether all in `same` differ; one may be empty.
@@ -106,12 +145,14 @@ Names Names::marked(std::vector<FunctionId> shown) const {
     if (same.size() < 2) continue;
     const auto of = tells_apart(*profile_, same, module_of) ? module_of
                     : tells_apart(*profile_, same, file_of) ? file_of
-                                                            : place_of;
-    for (const FunctionId function : same) {
-      const std::string mark = escape(of(*profile_, function));
+                                                            : nullptr;
+    const std::vector<std::string> places =
+        of == nullptr ? places_of(*profile_, same) : std::vector<std::string>();
+    for (std::size_t i = 0; i < same.size(); ++i) {
+      const std::string mark = escape(of == nullptr ? places[i] : of(*profile_, same[i]));
       if (mark.empty()) continue;
-      result.marks_[function] = " [" + mark + "]";
-      if (of == place_of) result.placed_.insert(function);
+      result.marks_[same[i]] = " [" + mark + "]";
+      if (of == nullptr) result.placed_.insert(same[i]);
     }
   }
   return result;

@@ -30,11 +30,12 @@ std::string self_text(const std::vector<Callee>& callees, std::size_t width = 10
     ModuleId& module = modules[callee.module];
     if (!module && callee.module[0] != 0)
       module = builder.add_module({builder.string(callee.module)});
-    const FunctionId function = builder.add_function({.kind = FunctionKind::kNative,
-                                                      .module = module,
-                                                      .address = callee.address,
-                                                      .name = builder.string(callee.name),
-                                                      .file = builder.string(callee.file)});
+    const FunctionId function =
+        builder.add_function({.kind = module ? FunctionKind::kNative : FunctionKind::kBlock,
+                              .module = module,
+                              .address = callee.address,
+                              .name = builder.string(callee.name),
+                              .file = builder.string(callee.file)});
     builder.charge(builder.child(root, function), cpu, cost--);
   }
   const Profile profile = builder.build();
@@ -72,6 +73,15 @@ TEST(Namesakes, FunctionsOfOneModuleAreDistinguishedByFile) {
 TEST(Namesakes, OtherwiseFunctionsAreDistinguishedByAddress) {
   EXPECT_EQ(names_in(self_text({{"helper", "/bin/x", "", 16}, {"helper", "/bin/x", "", 32}})),
             (Texts{"helper [x+0x10]", "helper [x+0x20]"}));
+}
+
+TEST(Namesakes, FunctionsOfScriptsAreDistinguishedByAsMuchOfTheirPathsAsDiffers) {
+  EXPECT_EQ(names_in(self_text({{"<module>", "", "/lib/json/__init__.py", 0},
+                                {"<module>", "", "/lib/re/__init__.py", 0},
+                                {"<module>", "", "/opt/re/__init__.py", 0},
+                                {"<module>", "", "/lib/enum.py", 0}})),
+            (Texts{"<module> [json/__init__.py:0]", "<module> [lib/re/__init__.py:0]",
+                   "<module> [opt/re/__init__.py:0]", "<module> [enum.py:0]"}));
 }
 
 TEST(Namesakes, FunctionWithoutAModuleHasNoSuffix) {

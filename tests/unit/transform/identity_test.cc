@@ -28,6 +28,9 @@ class Identity : public testing::Test {
     key.namesakes = namesakes;
     return builder_.add_function(key);
   }
+  FunctionId of_script(const char* name, const char* file, std::uint32_t line) {
+    return add(FunctionKind::kBlock, {}, 0, name, nullptr, file, line);
+  }
   FunctionId imported(ModuleId module, const char* name, const char* linkage = nullptr,
                       const char* file = nullptr, std::uint32_t line = 0) {
     return add(FunctionKind::kImported, module, 0, name, linkage, file, line);
@@ -68,6 +71,31 @@ TEST_F(Identity, NamesakesAreDistinguishedByFileAndLine) {
   EXPECT_EQ(same[of_b.index()], second);
   EXPECT_EQ(same[of_a.index()], first);
   EXPECT_EQ(same[marked.index()], second);
+}
+
+// Modules do not tell the two of scripts apart, so an export marks all three by files.
+TEST_F(Identity, AnUnmarkedNamesakeOfScriptsFunctionsIsThatWithoutAFile) {
+  const ModuleId python = module("/lib/libpython.so", "aa");
+  const FunctionId builtin = recorded(python, 0x10, "compile");
+  of_script("compile", "/lib/re/__init__.py", 225);
+  const FunctionId in_compiler = of_script("compile", "/lib/re/_compiler.py", 738);
+  const FunctionId unmarked = imported({}, "compile");
+  const FunctionId marked = imported({}, "compile [_compiler.py]");
+  const auto same = this->same();
+  EXPECT_EQ(same[unmarked.index()], builtin);
+  EXPECT_EQ(same[marked.index()], in_compiler);
+}
+
+TEST_F(Identity, AMarkCanBeTheEndOfAPath) {
+  const FunctionId json = of_script("<module>", "/lib/json/__init__.py", 1);
+  const FunctionId re = of_script("<module>", "/lib/re/__init__.py", 1);
+  const FunctionId of_json = imported({}, "<module> [json/__init__.py:1]");
+  const FunctionId of_re = imported({}, "<module> [re/__init__.py:1]");
+  const FunctionId of_none = imported({}, "<module> [on/__init__.py:1]");
+  const auto same = this->same();
+  EXPECT_EQ(same[of_json.index()], json);
+  EXPECT_EQ(same[of_re.index()], re);
+  EXPECT_EQ(same[of_none.index()], of_none);
 }
 
 TEST_F(Identity, NamesThatAnExportChangedStillMatch) {
