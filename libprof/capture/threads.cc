@@ -646,7 +646,8 @@ void pause_waits(ThreadState& thread, std::uint64_t wall) {
   if (cpu != 0) signal_safe::pause_open_waits(thread, cpu, wall);
 }
 
-bool is_this(const ThreadState& thread) { return thread.hot == &fbleprof_hot; }
+// Not so in the middle of attaching: others' changes reach the thread then, and its own, too.
+bool is_this(const ThreadState& thread) { return &thread == fbleprof_hot.self; }
 
 template <typename Change>
 void pin_this_and(Change change) {
@@ -676,7 +677,9 @@ void start_all_threads(Charged from) {
   for_each_pinned([&](ThreadState& thread) {
     disarm_timer(thread);
     if (from != Charged::kFromNow) return;
-    if (!is_this(thread)) go_on_from_stop(thread);
+    // If this thread has not stopped, what was before is not recorded even if another thread ends
+    // the process now.
+    if (!is_this(thread) || thread.stopped_cpu_ns == 0) go_on_from_stop(thread);
     // Found threads call hooks only while their code is changed.
     const std::uint32_t behind =
         are_found_later ? ThreadState::kBehindWithOldEntries : ThreadState::kBehind;
