@@ -40,7 +40,8 @@ inline constexpr std::uint64_t kLongestCall = 7;
 inline bool is_call_at_end(const std::uint8_t (&bytes)[kLongestCall]) {
   const std::uint8_t* const end = bytes + kLongestCall;
   if (end[-static_cast<std::int64_t>(kDirectCallBytes)] == 0xe8) return true;
-  if (end[-2] == 0xff && (end[-1] & 0xf8) == 0xd0) return true;
+  const std::uint8_t shortest[3] = {end[-2], end[-1]};
+  if (indirect_call_bytes(shortest) == 2) return true;
   for (const std::uint8_t* at = bytes; at + 3 <= end; ++at) {
     if (at + indirect_call_bytes(at) == end) return true;
   }
