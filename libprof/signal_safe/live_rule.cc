@@ -67,8 +67,10 @@ std::uint64_t target_of_call(const ThreadState& thread, std::uint64_t site) {
   if (caller == 0) return 0;
   const format::Function& record = record_of(thread, caller);
   if (record.module == 0 || record.address > site - arch::kDirectCallBytes) return 0;
-  std::uint64_t target = session.trampolines.displaced_call_target(record.address, site);
-  if (target == 0) target = arch::direct_call_target(site);
+  std::uint64_t target = 0;
+  if (!session.trampolines.is_overwritten(record.address, site, target)) {
+    target = arch::direct_call_target(site);
+  }
   const std::uint64_t behind = session.trampolines.function_at(target);
   return behind != 0 ? behind : target;
 }

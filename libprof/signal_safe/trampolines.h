@@ -83,9 +83,10 @@ class Trampolines {
     return slot + arch::kTrampolineCode + code;
   }
 
-  // The target of a direct call that returns to `site`, if it is one of the displaced instructions
-  // of a function whose code begins at `begin`; 0: it is not. Reads the code between the two.
-  std::uint64_t displaced_call_target(std::uint64_t begin, std::uint64_t site) const {
+  // Whether what stands before `site` in a function, whose code begins at `begin`, is overwritten
+  // by the jump to its trampoline. Then `target` is that of the displaced direct call that returns
+  // to `site`, 0 if there is none. Reads the code between the two.
+  bool is_overwritten(std::uint64_t begin, std::uint64_t site, std::uint64_t& target) const {
     const std::uint64_t call = site - arch::kDirectCallBytes;
     for (std::uint64_t window = call; window >= begin && call - window < arch::kDirectBytes;
          --window) {
@@ -96,10 +97,13 @@ class Trampolines {
       if (function == nullptr || !function->has_window() || function->window_begin() != window) {
         continue;
       }
-      return arch::displaced_call_target(
-          reinterpret_cast<const std::uint8_t*>(place_of(entry, call)), site);
+      const std::uint64_t word = slot_of(*region_of(entry), entry) + arch::kTrampolineWord;
+      target =
+          arch::displaced_call_target(reinterpret_cast<const std::uint8_t*>(place_of(entry, call)),
+                                      reinterpret_cast<const std::uint64_t*>(word), site);
+      return true;
     }
-    return 0;
+    return false;
   }
 
  private:

@@ -139,6 +139,9 @@ TEST(CodeBytes, CallsThroughRegistersAndMemory) {
   };
   EXPECT_TRUE(ends({0xe8, 1, 2, 3, 4}));
   EXPECT_TRUE(ends({0xff, 0xd3}));
+  EXPECT_TRUE(ends({0xff, 0x10}));
+  EXPECT_FALSE(ends({0xff, 0x14})) << "an index follows";
+  EXPECT_FALSE(ends({0xff, 0x15})) << "an address follows";
   EXPECT_TRUE(ends({0xff, 0x14, 0xc5, 0, 0, 0, 0}));
   EXPECT_TRUE(ends({0xff, 0x50, 8}));
   EXPECT_FALSE(ends({0xff, 0x50}));
@@ -235,7 +238,7 @@ TEST_F(TrampolinePlaces, TellWhereADisplacedInstructionStood) {
 
 // A function begins with four bytes of another instruction and the call. Both are displaced.
 TEST_F(TrampolinePlaces, TellWhatADisplacedCallNames) {
-  const std::uint64_t begin = slot(kSlots), site = begin + 9, target = begin + 40;
+  const std::uint64_t begin = slot(kSlots), site = begin + 9, callee = begin + 40;
   auto* text = reinterpret_cast<std::uint8_t*>(begin);
   arch::write_jump(text, slot(1) + arch::kTrampolineEntry);
   window_ = {.address = begin, .window = 0};
@@ -244,20 +247,36 @@ TEST_F(TrampolinePlaces, TellWhatADisplacedCallNames) {
   std::memcpy(word, &site, sizeof site);
   displaced[0] = 0xff, displaced[1] = 0x35;  // push
   arch::write_distance(displaced + 2, slot(1) + arch::kTrampolineWord);
-  arch::write_jump(displaced + 6, target);
+  arch::write_jump(displaced + 6, callee);
+  std::uint64_t target = 1;
+  const auto is_overwritten = [&](std::uint64_t from, std::uint64_t to) {
+    target = 1;
+    return all_->is_overwritten(from, to, target);
+  };
   EXPECT_EQ(arch::direct_call_target(site), 0u) << "its first byte is a part of our jump";
-  EXPECT_EQ(all_->displaced_call_target(begin, site), target);
-  EXPECT_EQ(all_->displaced_call_target(begin + 1, site), 0u) << "another function's window";
-  EXPECT_EQ(all_->displaced_call_target(begin, site + 5), 0u) << "behind the window";
-  EXPECT_EQ(all_->displaced_call_target(begin, site - 1), 0u) << "no displaced call ends there";
+  EXPECT_TRUE(is_overwritten(begin, site));
+  EXPECT_EQ(target, callee);
+  EXPECT_FALSE(is_overwritten(begin + 1, site)) << "another function's window";
+  EXPECT_FALSE(is_overwritten(begin, site + 5)) << "behind the window";
+  EXPECT_TRUE(is_overwritten(begin, site - 1));
+  EXPECT_EQ(target, 0u) << "no displaced call ends there";
+  const std::uint64_t other = site + 1;
+  std::memcpy(word, &other, sizeof other);
+  EXPECT_TRUE(is_overwritten(begin, site));
+  EXPECT_EQ(target, 0u) << "it returns elsewhere";
+  std::memcpy(word, &site, sizeof site);
+  arch::write_distance(displaced + 2, begin + 16);
+  EXPECT_TRUE(is_overwritten(begin, site));
+  EXPECT_EQ(target, 0u) << "the program's own push and jump";
+  arch::write_distance(displaced + 2, slot(1) + arch::kTrampolineWord);
   displaced[6] = 0x90;
-  EXPECT_EQ(all_->displaced_call_target(begin, site), 0u) << "it is no jump";
-  arch::write_jump(displaced + 6, target);
+  EXPECT_TRUE(is_overwritten(begin, site));
+  EXPECT_EQ(target, 0u) << "it is no jump";
   window_.window = arch::RewrittenFunction::kNoWindow;
-  EXPECT_EQ(all_->displaced_call_target(begin, site), 0u) << "nothing is displaced";
+  EXPECT_FALSE(is_overwritten(begin, site)) << "nothing is displaced";
   window_.window = 0;
   arch::write_jump(text, slot(3));
-  EXPECT_EQ(all_->displaced_call_target(begin, site), 0u) << "the jump is the function's own";
+  EXPECT_FALSE(is_overwritten(begin, site)) << "the jump is the function's own";
 }
 
 TEST_F(TrampolinePlaces, AreLimitedInNumber) {

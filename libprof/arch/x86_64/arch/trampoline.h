@@ -101,14 +101,14 @@ inline void write_indirect_call(std::uint8_t* at, const void* address) {
   at[1] = 0x15;
 }
 
-// The target of the displaced direct call at `at`, which pushes the return address `site`, and
-// jumps; 0: it is something else. Reads 11 bytes.
-inline std::uint64_t displaced_call_target(const std::uint8_t* at, std::uint64_t site) {
+// The target of the displaced direct call at `at`, which pushes the return address `site` from its
+// trampoline's `word`, and jumps; 0: it is something else. Reads 11 bytes.
+inline std::uint64_t displaced_call_target(const std::uint8_t* at, const std::uint64_t* word,
+                                           std::uint64_t site) {
   if (at[0] != 0xff || at[1] != 0x35 || at[6] != 0xe9) return 0;
-  std::uint64_t pushed;
-  __builtin_memcpy(&pushed, reinterpret_cast<const void*>(target_of_distance(at + 2)),
-                   sizeof pushed);
-  return pushed == site ? target_of_distance(at + 7) : 0;
+  const bool is_push_of_site =
+      target_of_distance(at + 2) == reinterpret_cast<std::uint64_t>(word) && *word == site;
+  return is_push_of_site ? target_of_distance(at + 7) : 0;
 }
 
 // Whether a function only returns, and five bytes of it can be overwritten. Returns the first of
