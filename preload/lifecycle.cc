@@ -12,6 +12,7 @@
 
 // libc's: registers a function for exit().
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
+extern "C" int __cxa_at_quick_exit(void (*function)(void*), void* object) noexcept;
 // Of any sanitizer's runtime, if there is one.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
@@ -33,7 +34,8 @@ __attribute__((constructor)) void start(int, char**, char** environment) {
   if (!fbleprof::capture::is_profiling()) return;
   watch_this_thread();
   watch_forks();
-  at_quick_exit(end_of_process);
+  // As for forks, of no library (processes.cc).
+  __cxa_at_quick_exit([](void*) { end_of_process(); }, nullptr);
 }
 
 // libc calls our destructor before those of other libraries, whose time and whose calls of free

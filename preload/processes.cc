@@ -439,8 +439,15 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
   return original::syscall(number, a, b, c, d, e, f);
 }
 
+// libc's, behind pthread_atfork.
+extern "C" int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),
+                                 void* object) noexcept;
+
 namespace fbleprof::preload {
+// Of no library: libc forgets what a library has registered when its destructor has run, but those
+// of others fork, too.
 void watch_forks() {
-  pthread_atfork(capture::before_fork, capture::after_fork_in_parent, capture::after_fork_in_child);
+  __register_atfork(capture::before_fork, capture::after_fork_in_parent,
+                    capture::after_fork_in_child, nullptr);
 }
 }  // namespace fbleprof::preload

@@ -124,6 +124,22 @@ for mode in plain fentry; do
   same "$PROGRAMS/endings.$mode" return
   verified "$profile"
   check "its time" "$(dominated_ms compute_late)" -ge 200
+
+  begin "a library's destructor forks, $mode"
+  settings=("LD_PRELOAD=$LIB:$PROGRAMS/late_end.plain" LATE=fork)
+  profiled "$PROGRAMS/endings.$mode" return
+  check "both have profiles" "$(profiles_in "$dir" | wc -l)" = 2
+  while read -r file; do
+    verified "$file"
+    check "each has ended" "$(fact state "$file")" = ended
+    check "its time" "$(dominated_ms compute_late "$file")" -ge 200
+  done < <(profiles_in "$dir")
+
+  begin "a library's destructor calls quick_exit, $mode"
+  settings=("LD_PRELOAD=$LIB:$PROGRAMS/late_end.plain" LATE=quick)
+  profiled "$PROGRAMS/endings.$mode" return
+  check "status" "$(cat "$dir/profiled.status")" = "exit 3"
+  check "its state" "$(fact state)" = ended
 done
 
 # With what it finds in its destructor, by a system call of its own.

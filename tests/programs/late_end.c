@@ -1,7 +1,11 @@
 // A preloaded library whose destructor computes for 300 ms, frees what its constructor allocated,
-// and keeps a block of its own.
+// and keeps a block of its own. LATE=fork: then it makes a child that computes, too. LATE=quick: it
+// ends the process by quick_exit.
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static void *freed, *volatile kept;
 static volatile unsigned long sum;
@@ -26,4 +30,10 @@ __attribute__((destructor)) static void end(void) {
   compute_late();
   free_late();
   keep_late();
+  const char* late = getenv("LATE");
+  if (late == NULL) return;
+  if (strcmp(late, "quick") == 0) quick_exit(3);
+  const pid_t child = fork();
+  if (child == 0) compute_late();
+  if (child > 0) waitpid(child, NULL, 0);
 }
