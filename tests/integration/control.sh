@@ -69,7 +69,7 @@ in_background "$PROGRAMS/phases.plain" 60
 does snapshot before
 does snapshot "a name with blanks"
 does snapshot before
-does snapshot $'red \e[31m, \u009b31m'
+does snapshot $'red \e[31m, \302\23331m'  # bytes: \u depends on the locale
 ctl status | lacks_text "$(printf '[\033\302\233]')" || fail "a name reaches the terminal"
 check "a control character is shown" "$(ctl status | grep -c 'red ?\[31m, ?31m')" = 1
 if [ -c /dev/full ]; then
