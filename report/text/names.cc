@@ -27,7 +27,8 @@ std::string_view end_of_path(std::string_view path, std::size_t count) {
   for (std::size_t i = 0; i < count && begin != std::string_view::npos && begin > 0; ++i) {
     begin = path.rfind('/', begin - 1);
   }
-  return begin == std::string_view::npos ? path : path.substr(begin + (path[begin] == '/'));
+  if (begin == std::string_view::npos) return path;
+  return path.substr(path.substr(begin).starts_with('/') ? begin + 1 : begin);
 }
 
 // `path_names`: how much of the file's path is shown, of code that no module has.

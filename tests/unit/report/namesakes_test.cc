@@ -84,6 +84,12 @@ TEST(Namesakes, FunctionsOfScriptsAreDistinguishedByAsMuchOfTheirPathsAsDiffers)
                    "<module> [opt/re/__init__.py:0]", "<module> [enum.py:0]"}));
 }
 
+TEST(Namesakes, FunctionsWithoutAModuleAndAFileHaveNoSuffix) {
+  EXPECT_EQ(
+      names_in(self_text({{"f", "", "", 0}, {"f", "", "/lib/a.py", 0}, {"f", "", "a.py", 0}})),
+      (Texts{"f", "f [lib/a.py:0]", "f [a.py:0]"}));
+}
+
 TEST(Namesakes, FunctionWithoutAModuleHasNoSuffix) {
   EXPECT_EQ(names_in(self_text({{"helper", "/bin/x", "", 16}, {"helper", "", "", 0}})),
             (Texts{"helper [x]", "helper"}));
