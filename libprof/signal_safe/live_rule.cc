@@ -68,7 +68,8 @@ std::uint64_t target_of_call(const ThreadState& thread, std::uint64_t site) {
   const format::Function& record = record_of(thread, caller);
   if (record.module == 0 || record.address > site - arch::kDirectCallBytes) return 0;
   std::uint64_t target = 0;
-  if (!session.trampolines.is_overwritten(record.address, site, target)) {
+  if (!is_rewritten(thread, record) ||
+      !session.trampolines.is_overwritten(record.address, site, target)) {
     target = arch::direct_call_target(site);
   }
   const std::uint64_t behind = session.trampolines.function_at(target);

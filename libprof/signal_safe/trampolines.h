@@ -87,7 +87,6 @@ class Trampolines {
   // by the jump to its trampoline. Then `target` is that of the displaced direct call that returns
   // to `site`, 0 if there is none. Reads the code between the two.
   bool is_overwritten(std::uint64_t begin, std::uint64_t site, std::uint64_t& target) const {
-    if (count_.load(std::memory_order_acquire) == 0) return false;
     const std::uint64_t call = site - arch::kDirectCallBytes;
     for (std::uint64_t window = call; window >= begin && call - window < arch::kDirectBytes;
          --window) {
