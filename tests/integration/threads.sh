@@ -87,7 +87,8 @@ for mode in fentry plain; do
   begin "recording is turned on while threads end, $mode"
   same "$PROGRAMS/ending_threads.$mode" toggled
   verified "$profile"
-  check "the next threads have samples" "$(dominated work | cut -d. -f1)" -ge 60
+  # Six threads that compute for 300 ms each; how long the others take, the system decides.
+  check "the next threads have samples" "$(dominated_ms work)" -ge 1500
   check "little is of no function" "$(share '[root]' | cut -d. -f1)" -le 25
 
   # Where the kernel refuses events (a container), CPU time is the clock.
