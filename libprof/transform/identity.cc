@@ -258,11 +258,9 @@ class Identities {
     return true;
   }
 
-  // Our exports mark namesakes of a tree by their modules, or by their files if modules do not tell
-  // them apart. The one that has none is not marked. The recorder knows functions that are in no
-  // tree: stubs that calls named.
+  // Our exports mark namesakes by their modules, or by their files if modules do not tell them
+  // apart. The one that has none is not marked.
   void keep_unmarked(std::vector<std::uint32_t>& candidates) const {
-    keep_if_any(candidates, [&](std::uint32_t c) { return is_in_tree_[c]; });
     std::set<std::string_view> modules;
     const bool is_by_module =
         std::all_of(candidates.begin(), candidates.end(),
@@ -309,6 +307,9 @@ class Identities {
     if (functions_.module[f]) {
       keep_if_any(candidates, [&](std::uint32_t c) { return build_of(c) == build_of(f); });
     }
+    // The recorder knows functions that are in no tree, so that no export has them: stubs that calls
+    // named.
+    keep_if_any(candidates, [&](std::uint32_t c) { return is_in_tree_[c]; });
     if (is_placed || candidates.size() == 1) return FunctionId(candidates.front());
     if (!functions_.module[f]) {
       keep_unmarked(candidates);

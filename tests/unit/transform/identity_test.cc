@@ -273,6 +273,17 @@ TEST_F(Identity, ANameFoundInSeveralModulesIsThatOfTheTree) {
   EXPECT_EQ(same[in_no_tree.index()], in_no_tree);
 }
 
+TEST_F(Identity, ANameFoundTwiceInAModuleIsThatOfTheTree) {
+  const ModuleId app = module("/a/app", "aa");
+  recorded(app, 0x10, "tp_dealloc of 3 types");
+  const FunctionId in_tree = recorded(app, 0x20, "tp_dealloc of 3 types");
+  const FunctionId read = imported(app, "tp_dealloc of 3 types");
+  const FunctionId root = builder_.named_function("[root]", FunctionKind::kRoot);
+  builder_.child(builder_.add_tree(root, builder_.add_process({})), in_tree);
+  builder_.child(builder_.add_tree(root, builder_.add_process({})), read);
+  EXPECT_EQ(same()[read.index()], in_tree);
+}
+
 TEST_F(Identity, AClassIsKnownByTheWholeFunctionNotByItsPart) {
   const ModuleId app = module("/a/app", "aa");
   const FunctionId cold = recorded(app, 0x10, "f(int)", "_Z1fi.cold");
