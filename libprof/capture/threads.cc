@@ -700,6 +700,7 @@ void start_all_threads(Charged from) {
 
 void start_this_thread() {
   pin_this_and([](ThreadState& thread) {
+    // The clock stands still until the timer is armed.
     const std::uint64_t stopped = thread.stopped_cpu_ns, last = thread.last_cpu_ns;
     follow_recording(thread, stopped > last ? stopped - last : 0);
     go_on_from_stop(thread);

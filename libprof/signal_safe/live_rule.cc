@@ -75,23 +75,26 @@ std::uint64_t target_of_call(const ThreadState& thread, std::uint64_t site) {
   const std::uint64_t behind = session.trampolines.function_at(target);
   return behind != 0 ? behind : target;
 }
+
+format::Ref function_at(const ThreadState& thread, std::uint64_t target) {
+  return target != 0 ? thread.session->code_map.function_at(target) : 0;
+}
 }  // namespace
 
 format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
-  const std::uint64_t target = target_of_call(thread, site);
-  return target != 0 ? thread.session->code_map.function_at(target) : 0;
+  return function_at(thread, target_of_call(thread, site));
 }
 
 const void* jumped_from(const ThreadState& thread, std::uint64_t site) {
   const Session& session = *thread.session;
-  const format::Ref callee = direct_callee(thread, site);
+  const std::uint64_t target = target_of_call(thread, site);
+  const format::Ref callee = function_at(thread, target);
   if (callee == 0) return nullptr;
   const format::Function& function = record_of(thread, callee);
   // The unwind table has PLTs as functions, and the wrapper itself.
-  const bool is_start = target_of_call(thread, site) == function.address;
-  if (function.module == 0 || !is_start || session.wrappers.contains(function.address))
+  if (function.module == 0 || target != function.address || session.wrappers.contains(target))
     return nullptr;
-  const auto* code = reinterpret_cast<const std::uint8_t*>(function.address);
+  const auto* code = reinterpret_cast<const std::uint8_t*>(target);
   return arch::slot_of_stub(code) == 0 ? code : nullptr;
 }
 

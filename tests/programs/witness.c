@@ -156,6 +156,7 @@ static void tell_rest(void) {
 
 static int is_asked(void) { return path[0] && getpid() == owner && !is_confined; }
 
+// `arenas` below 0: at a sudden end, where nothing may allocate to count them.
 static void witness(int arenas) {
   if (!is_asked()) return;
   length = 0;
