@@ -307,8 +307,8 @@ class Identities {
     if (functions_.module[f]) {
       keep_if_any(candidates, [&](std::uint32_t c) { return build_of(c) == build_of(f); });
     }
-    // The recorder knows functions that are in no tree, so that no export has them: stubs that calls
-    // named.
+    // The recorder knows functions that are in no tree, so that no export has them: stubs that
+    // calls named.
     keep_if_any(candidates, [&](std::uint32_t c) { return is_in_tree_[c]; });
     if (is_placed || candidates.size() == 1) return FunctionId(candidates.front());
     if (!functions_.module[f]) {
