@@ -10,6 +10,7 @@
 
 #include "arch/kernel.h"
 #include "capture/adapters.h"
+#include "capture/own_signal_stack.h"
 #include "capture/program_actions.h"
 #include "capture/signal_stack.h"
 #include "capture/signals.h"
@@ -118,9 +119,11 @@ FBLEPROF_INTERPOSE int siginterrupt(int number, int interrupts) noexcept {
 }
 
 FBLEPROF_INTERPOSE int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  capture::look_at_split_stack();
   return capture::program_sigmask(how, set, old, original::sigprocmask.get());
 }
 FBLEPROF_INTERPOSE int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  capture::look_at_split_stack();
   return capture::program_sigmask(how, set, old, original::pthread_sigmask.get());
 }
 

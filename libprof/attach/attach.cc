@@ -107,6 +107,11 @@ Status load_recorder(pid_t pid, const std::string& library,
   const auto taken = BorrowedThread::take(pid);
   if (!taken) return taken.error();
   BorrowedThread& thread = **taken;
+  if (thread.has_split_stack()) {
+    return error_of(pid,
+                    "its stacks grow by pieces (-fsplit-stack): they may have no room for samples",
+                    "start it under fble-prof instead");
+  }
   if (!thread.write(thread.stack(), &order, sizeof order)) {
     return unwritable_memory(pid);
   }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "arch/split_stack.h"
 #include "attach/own_stack.h"
 #include "attach/safe_place.h"
 #include "control/process.h"
@@ -207,6 +208,12 @@ long BorrowedThread::try_to_map(std::uint64_t bytes) {
   return thread_.system_call(libc_.system_call_instruction, SYS_mmap, 0, bytes,
                              PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                              ~0ull, 0);
+}
+
+bool BorrowedThread::has_split_stack() const {
+  std::uint64_t guard = 0;
+  const std::uint64_t at = arch::thread_pointer_of(thread_.registers()) + arch::kSplitStackGuard;
+  return read(at, &guard, sizeof guard) && guard != 0;
 }
 
 std::uint64_t BorrowedThread::map(std::uint64_t bytes) {

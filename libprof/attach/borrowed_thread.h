@@ -56,6 +56,8 @@ class BorrowedThread {
   // Calls dlopen(path, flags of libc()); `path` is an address in the process. Fails, too, if
   // another thread does not leave the loader: it may wait for this one.
   Result<std::uint64_t> open_library(std::uint64_t path);
+  // Whether its stack grows by pieces (-fsplit-stack), and may have no room for a signal's frame.
+  bool has_split_stack() const;
   // New memory of the process; 0: there is none.
   std::uint64_t map(std::uint64_t bytes);
 

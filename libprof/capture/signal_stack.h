@@ -1,8 +1,8 @@
-// Signal stacks on which the kernel has no room for its frame.
+// Signal stacks of the program, and ours.
 //
-// Without us such a stack does no harm as long as no handler is to run there. Ours would, and the
-// program would die. So the kernel is told that there is none, and the program sees the one that it
-// set.
+// A stack on which the kernel has no room for its frame does no harm without us as long as no
+// handler is to run there. Ours would, and the program would die. So the kernel is told that there
+// is none. The program sees the one that it set.
 #pragma once
 
 #include <signal.h>

@@ -9,6 +9,7 @@
 #include "capture/clock.h"
 #include "capture/kernel_file.h"
 #include "capture/own_memory.h"
+#include "capture/own_signal_stack.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/thread_choice.h"
@@ -378,6 +379,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   // waits, or this one finds it off. After a detach, a timer that nobody knew would end the
   // program.
   pin_and(*memory, [](ThreadState& thread) { follow_recording(thread); });
+  provide_signal_stack(state);
   state.hot->limit = fbleprof_hot.limit = state.main_stack.limit;
   state.hot->self = fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");
@@ -465,6 +467,7 @@ void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
 
 ThreadStart* prepare_thread() {
   if (!session.arena.base()) return nullptr;
+  note_split_stack();
   ThreadMemory* memory = take_thread_memory();
   if (memory) return &memory->start;
   count_lost_thread();
@@ -520,7 +523,14 @@ void detach_this_thread() {
   fbleprof_hot.top = nullptr;
   asm volatile("" ::: "memory");
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);  // hooks stay off
-  end_use(memory);
+  // If the thread runs there (in a handler of the program's that has called pthread_exit), no other
+  // thread may have the memory.
+  const bool is_free = !may_ask_kernel || withdraw_signal_stack();
+  if (is_free) {
+    end_use(memory);
+  } else {
+    memory.use.store(ThreadMemory::kFree);
+  }
 }
 
 void for_each_attached(void (*function)(ThreadState& thread, void* argument), void* argument) {

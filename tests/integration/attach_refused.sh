@@ -111,6 +111,11 @@ for _ in $(seq 100); do grep -q 'SigCgt:.*[4-7c-f]......$' "/proc/$pid/status" &
 launcher_refuses 1 "it uses SIGPROF itself" attach -o "$profile" "$pid"
 kill "$pid"
 wait "$timer" 2>/dev/null
+started "$PROGRAMS/split_stacks.plain" wait
+said waits
+launcher_refuses 1 "its stacks grow by pieces" attach -o "$profile" "$pid"
+kill "$pid"
+wait "$timer" 2>/dev/null
 started "$PROGRAMS/phases.plain" 300
 # What can be told without the process is refused before it is touched.
 launcher_refuses 2 'less than 1024 bytes' attach \

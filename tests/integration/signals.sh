@@ -25,6 +25,18 @@ for clock in cpu wall; do
   check "no alarm came too late" "$(grep -c "late 0, other 0" "$dir/plain.out")" = 4
 done
 
+# With one library more, a sample that runs over the end of a piece meets no other piece.
+for rate in 1000 20000; do
+  for waits in off 1; do
+    begin "stacks that grow by pieces, at $rate Hz, waits $waits"
+    settings=(FBLEPROF_RATE="$rate" FBLEPROF_WAITS="$waits"
+      LD_PRELOAD="${LIB%.so}_wait.so:$LIB:$PROGRAMS/witness.plain")
+    for _ in 1 2 3; do same "$PROGRAMS/split_stacks.plain"; done
+    verified "$profile"
+    check "samples" "$(fact samples)" -gt 10
+  done
+done
+
 for mode in fentry mcountc cyg cygclang plain; do
   begin "registers $mode"
   settings=(FBLEPROF_RATE=10000)
