@@ -694,6 +694,12 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     loaded.remarks = profile.warnings();
     loaded.remarks.insert(loaded.remarks.end(), skipped.begin(), skipped.end());
     loaded.runs = std::move(profile);
+    if (found.plain_runs.any && !found.plain_runs.any_piped) {
+      Found again;
+      auto sampled = read_all(files, options, needs, progress, again, true);
+      if (!sampled) return sampled.error();
+      loaded.sampled_runs = std::move(*sampled);
+    }
     return loaded;
   }
   for (const std::string& about_files :
@@ -895,6 +901,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
     const analysis::Costs costs(loaded->runs, no_metric);
     Request request{.costs = costs, .runs = loaded->runs};
     request.look = options.look;
+    request.sampled_runs = &loaded->sampled_runs;
     auto document = options.view->show(request);
     if (!document) return document.error();
     report.text = report::render(*document, options.look);

@@ -15,6 +15,9 @@ struct Loaded {
   std::string metric;        // what is shown
   std::vector<transform::Moment> moments;  // of all files, for any chosen window
   std::vector<std::string> remarks;        // warnings, not escaped
+  // For views of runs: the sampled runs in the files (--runs 2), in the order of the processes that
+  // have one. Empty: not read.
+  profile::Profile sampled_runs;
   // There are times of a sampled run: in the files (--runs 2) or beside them (--times-from).
   bool has_sampled_times = false;
 };

@@ -2,6 +2,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -71,6 +72,16 @@ struct Fact {
   std::uint64_t number = 0;
   bool only_if_set = false;  // a count of losses: shown in text only if not 0
 };
+
+// What the counted run's summary says of its sampled run, `process`.
+std::vector<Fact> facts_of_sampled_run(const Process& process, const RunFacts& run) {
+  const std::string shown =
+      fmt::format("{} of CPU time, {} at {} Hz, elapsed {}", time_text(run.cpu_ns),
+                  counted(run.samples, "sample"), reached_hz(run), time_text(process.duration_ns));
+  return {{"sampled_run_cpu_ns", "sampled run", shown, {}, true, run.cpu_ns},
+          {"sampled_run_duration_ns", "", {}, {}, true, process.duration_ns},
+          {"sampled_run_samples", "", {}, {}, true, run.samples}};
+}
 
 std::vector<Fact> facts_of(const Profile& profile, const Process& process, const RunFacts& run) {
   std::vector<Fact> facts;
@@ -172,7 +183,29 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   return facts;
 }
 
-std::string summary_text(const Profile& profile, const Look& look) {
+// The facts of each process. `sampled_runs`: see Request.
+std::vector<std::vector<Fact>> facts_of_all(const Profile& profile, const Profile* sampled_runs) {
+  std::vector<std::vector<Fact>> all;
+  std::size_t next = 0;  // among the sampled runs
+  for (std::size_t p = 0; p < profile.processes().size(); ++p) {
+    const Process& process = profile.processes()[p];
+    std::vector<Fact> facts = facts_of(profile, process, run_facts(profile, ProcessId(p)));
+    if (process.has_sampled_run && sampled_runs != nullptr &&
+        next < sampled_runs->processes().size()) {
+      const auto run = std::find_if(facts.begin(), facts.end(),
+                                    [](const Fact& fact) { return fact.key == "run"; });
+      const auto of_sampled = facts_of_sampled_run(sampled_runs->processes()[next],
+                                                   run_facts(*sampled_runs, ProcessId(next)));
+      facts.insert(std::next(run), of_sampled.begin(), of_sampled.end());
+      ++next;
+    }
+    all.push_back(std::move(facts));
+  }
+  return all;
+}
+
+std::string summary_text(const Profile& profile, const std::vector<std::vector<Fact>>& facts,
+                         const Look& look) {
   std::string out;
   for (std::size_t p = 0; p < profile.processes().size(); ++p) {
     const Process& process = profile.processes()[p];
@@ -180,7 +213,7 @@ std::string summary_text(const Profile& profile, const Look& look) {
     const auto put = [&](std::string_view title, std::string_view text) {
       out += paint(look, Ink::kDim, pad_right(title, 16)) + std::string(text) + "\n";
     };
-    for (const Fact& fact : facts_of(profile, process, run_facts(profile, ProcessId(p)))) {
+    for (const Fact& fact : facts[p]) {
       if (fact.title.empty() || (fact.only_if_set && fact.number == 0)) continue;
       if (!fact.shown.empty()) put(fact.title, fact.shown);
     }
@@ -203,9 +236,9 @@ Cell value_of(const Fact& fact) {
 }
 
 // All facts of a process; escaped texts are not escaped again.
-void put_process(const Profile& profile, ProcessId id, Section& section) {
-  const Process& process = profile.processes()[id.index()];
-  for (const Fact& fact : facts_of(profile, process, run_facts(profile, id))) {
+void put_process(const Profile& profile, const Process& process, const std::vector<Fact>& facts,
+                 Section& section) {
+  for (const Fact& fact : facts) {
     section.fields.push_back({fact.key, value_of(fact)});
   }
   auto& [key, labels] =
@@ -228,14 +261,13 @@ void put_sums(const Profile& profile, Section& section) {
   for (const auto& [key, value] : sums) section.fields.push_back({key, number_cell(value)});
 }
 
-Table flat(const Profile& profile) {
+Table flat(const std::vector<std::vector<Fact>>& facts) {
   Table table;
   table.key = "rows";
   table.columns = {
       {"process", "", Kind::kNumber}, {"key", "", Kind::kText}, {"value", "", Kind::kText}};
-  for (std::size_t p = 0; p < profile.processes().size(); ++p) {
-    for (const Fact& fact :
-         facts_of(profile, profile.processes()[p], run_facts(profile, ProcessId(p)))) {
+  for (std::size_t p = 0; p < facts.size(); ++p) {
+    for (const Fact& fact : facts[p]) {
       table.add({number_cell(p), text_cell(fact.key), value_of(fact)});
     }
   }
@@ -244,21 +276,25 @@ Table flat(const Profile& profile) {
 
 Result<Document> summary(const Request& request) {
   const Profile& profile = request.runs;
+  const auto& processes = profile.processes();
+  const auto facts = facts_of_all(profile, request.sampled_runs);
   Document document("summary", Names(profile));
-  if (profile.processes().size() == 1) {
-    put_process(profile, ProcessId(0), document);
+  if (processes.size() == 1) {
+    put_process(profile, processes[0], facts[0], document);
   } else {
     put_sums(profile, document);
     document.parts_key = "processes";
-    for (std::size_t p = 0; p < profile.processes().size(); ++p) {
-      put_process(profile, ProcessId(p), document.parts.emplace_back());
+    for (std::size_t p = 0; p < processes.size(); ++p) {
+      put_process(profile, processes[p], facts[p], document.parts.emplace_back());
     }
   }
   std::vector<std::string> warnings;
   for (const std::string& warning : profile.warnings()) warnings.push_back(escape(warning));
   document.lists.emplace_back("warnings", std::move(warnings));
-  document.flat = flat(profile);
-  document.text = [&profile](const Look& look) { return summary_text(profile, look); };
+  document.flat = flat(facts);
+  document.text = [&profile, facts](const Look& look) {
+    return summary_text(profile, facts, look);
+  };
   return document;
 }
 

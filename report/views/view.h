@@ -52,6 +52,7 @@ struct Request {
   std::span<const transform::Moment> moments = {};  // the snapshots of the files
   std::vector<FileChecks> files = {};               // of views of files
   bool has_sampled_times = false;                   // see Loaded
+  const profile::Profile* sampled_runs = nullptr;   // see Loaded; null: not read
 
   const profile::Profile& profile() const { return costs.profile(); }
   const profile::Metric& metric() const { return costs.metric(); }

@@ -79,6 +79,11 @@ check "and only of times" "$(counted "$profile" --diff "$profile" --metric calls
 check "and only if there is a sampled run" "$(counted sampled.out --diff sampled.out)" = 0
 check "a report without another has the sampled run's" "$(counted "$profile")" = 0
 check "whose times a window has is said" "$(counted --window start..end "$profile")" = 1
+"$REPORT" --summary --format csv "$profile" | awk -F, '$2 ~ /^sampled_run_/ { print $3 }' >sampled.facts
+own_ns=$("$REPORT" --self --format csv --unit ns "$profile" 2>/dev/null | awk -F, 'NR > 1 { n += $2 } END { print n }')
+near "the summary's CPU time of the sampled run" "$(head -n 1 sampled.facts)" "$own_ns" 10000
+check "its time and its samples" "$(awk '$1 > 0' sampled.facts | wc -l)" = 3
+"$REPORT" --summary "$profile" | has_text '^sampled run .* of CPU time, .* samples at' || fail "the summary lacks it"
 before=$(stat -c %s "$profile")
 "$REPORT" --trim "$profile" >/dev/null
 check "trimming leaves both runs" "$(stat -c %s "$profile")" = "$before"
