@@ -1,9 +1,11 @@
 #include "capture/own_signal_stack.h"
 
+#include <ucontext.h>
+
 #include <atomic>
 
 #include "arch/kernel.h"
-#include "capture/signals.h"
+#include "signal_safe/session.h"
 
 namespace fbleprof::capture {
 
@@ -14,6 +16,17 @@ namespace {
 
 // Whether a thread that starts will have a split stack.
 constinit std::atomic<bool> splits_stacks{false};
+
+bool are_allowed = false;
+
+bool may_provide() {
+  return are_allowed && !signal_safe::session.is_confined.load(std::memory_order_relaxed);
+}
+
+stack_t memory_of(const signal_safe::ThreadState& thread) {
+  constexpr std::size_t kBytes = signal_safe::kSampleStackBytes;
+  return thread.sample_stack_end ? stack_t{thread.sample_stack_end - kBytes, 0, kBytes} : stack_t{};
+}
 
 }  // namespace
 
@@ -27,17 +40,20 @@ bool is_own_signal_stack(const stack_t& stack) {
   return ours.ss_size != 0 && stack.ss_sp == ours.ss_sp;
 }
 
+void allow_own_signal_stacks() { are_allowed = true; }
+
 void provide_signal_stack(const signal_safe::ThreadState& thread) {
-  const stack_t before = ours;  // of a parent, in a child
+  const stack_t before = ours;  // of the parent, in a child
+  const bool is_needed = arch::has_split_stack() || splits_stacks.load(std::memory_order_relaxed);
   ours = {};
-  if (!arch::has_split_stack() && !splits_stacks.load(std::memory_order_relaxed)) return;
-  if (!may_samples_come() || thread.sample_stack_end == nullptr) return;
+  if (!is_needed || !may_provide()) return;
   stack_t now{};
   if (change_signal_stack(nullptr, &now) != 0) return;
-  ours.ss_size = signal_safe::kSampleStackBytes;
-  ours.ss_sp = thread.sample_stack_end - ours.ss_size;
+  ours = memory_of(thread);
   const bool is_programs = !is_off(now) && !(before.ss_size != 0 && now.ss_sp == before.ss_sp);
-  if (!is_programs && change_signal_stack(&ours, nullptr) != 0) ours = {};
+  if (is_programs || ours.ss_size == 0) return;
+  // A child that was forked on its parent's stays there.
+  if (change_signal_stack(&ours, nullptr) != 0) ours = before;
 }
 
 bool withdraw_signal_stack() {
@@ -49,9 +65,22 @@ bool withdraw_signal_stack() {
   return true;
 }
 
+// The kernel is asked each time: a handler that runs when the first piece is added has none again
+// when it returns, and a child of vfork changes its own, but has our memory of it.
 void provide_signal_stack() {
-  const auto* thread = fbleprof_hot.self;
-  if (ours.ss_size == 0 && fbleprof_hot.top && thread->canary->alive) provide_signal_stack(*thread);
+  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive || !may_provide()) return;
+  stack_t now{};
+  if (change_signal_stack(nullptr, &now) != 0 || !is_off(now)) return;
+  if (ours.ss_size == 0) ours = memory_of(*fbleprof_hot.self);
+  if (ours.ss_size != 0 && change_signal_stack(&ours, nullptr) != 0) ours = {};
+}
+
+void provide_signal_stack_after(void* context) {
+  stack_t& after = static_cast<ucontext_t*>(context)->uc_stack;
+  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive || !may_provide()) return;
+  if (!is_off(after)) return;
+  if (ours.ss_size == 0) ours = memory_of(*fbleprof_hot.self);
+  if (ours.ss_size != 0) after = ours;
 }
 
 void note_split_stack() {

@@ -8,6 +8,7 @@
 #include "arch/kernel.h"
 #include "capture/clock.h"
 #include "capture/interrupted_call.h"
+#include "capture/own_signal_stack.h"
 #include "capture/sampling_timer.h"
 #include "signal_safe/little_room.h"
 #include "signal_safe/peek.h"
@@ -260,6 +261,7 @@ FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context)
     }
   }
   end_call_for_pending(context);
+  if (arch::has_split_stack()) provide_signal_stack_after(context);
   errno = saved_errno;
 }
 

@@ -311,6 +311,7 @@ void configure_threads(const Settings& settings, bool allow_perf) {
   profile_settings = &settings;
   on_samples_that_change_sampling(change_event_of_this_thread);
   perf_allowed = allow_perf;
+  if (allow_perf) allow_own_signal_stacks();
   if (!session.empty_cache) {
     const std::size_t slots = limit_of_memory() == RLIM_INFINITY ? signal_safe::kMostCacheSlots
                                                                  : signal_safe::kFirstCacheSlots;

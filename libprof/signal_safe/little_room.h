@@ -1,4 +1,5 @@
-// Work of hooks and wrappers in a handler whose signal stack has little room left.
+// Work of hooks and wrappers in a handler whose signal stack has little room left, or on a stack
+// that grows by pieces (-fsplit-stack), each of which leaves 3.5 kB.
 //
 // To find a context takes up to 5 kB: 3 of them are vector registers, which are saved before the
 // loader is asked. A sample on top takes a frame of the kernel, 3.4 kB with AVX-512. A signal stack
@@ -10,17 +11,22 @@
 
 #include <cstdint>
 
+#include "arch/split_stack.h"
 #include "signal_safe/session.h"
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::signal_safe {
 
-// Whether the caller is on a signal stack that may be too small. Outside of samples.
+// Whether the caller is on a signal stack that may be too small, or on a piece. Outside of samples.
 inline bool has_little_room(const ThreadState& thread) {
   constexpr std::uint64_t kWorkBytes = 7 << 10;  // and of a sample until it leaves the stack
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   const Stack& stack = thread.signal_stack;
-  return stack.contains(here) && here - stack.low < kWorkBytes + thread.session->signal_frame_bytes;
+  if (stack.contains(here)) {
+    return here - stack.low < kWorkBytes + thread.session->signal_frame_bytes;
+  }
+  const auto end = reinterpret_cast<std::uint64_t>(thread.sample_stack_end);
+  return arch::has_split_stack() && end - here > kSampleStackBytes;
 }
 
 constexpr std::uint64_t bit_of_signal(int signal) { return std::uint64_t{1} << (signal - 1); }
