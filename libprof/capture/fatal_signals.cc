@@ -409,7 +409,8 @@ int set_action_of_child(int number, const struct sigaction* action, struct sigac
 }
 }  // namespace
 
-int set_watched_action(int number, const struct sigaction* action, struct sigaction* old) {
+int set_watched_action(int number, const struct sigaction* action, struct sigaction* old,
+                       int (*set)(int, const struct sigaction*, struct sigaction*)) {
   if (!is_own_process()) return set_action_of_child(number, action, old);
   const struct sigaction before = program_actions[number];
   if (is_control_signal(number)) {
@@ -424,8 +425,8 @@ int set_watched_action(int number, const struct sigaction* action, struct sigact
     // action.
     program_actions[number] = *action;
     const struct sigaction ours = in_kernel(number, *action);
-    if (set_kernel_action(number, &ours, &replaced) != 0) return -1;
-  } else if (set_kernel_action(number, nullptr, &replaced) != 0) {
+    if (set(number, &ours, &replaced) != 0) return -1;
+  } else if (set(number, nullptr, &replaced) != 0) {
     return -1;
   }
   if (old) *old = is_ours(replaced) ? before : replaced;

@@ -22,6 +22,8 @@
 
 #include <cstdint>
 
+#include "capture/signals.h"
+
 namespace fbleprof::capture {
 
 // `default_signals`: those that are known to have their default action (ProcessStatus).
@@ -49,7 +51,10 @@ bool is_watched(int number);
 // Makes signal_safe::peek's faults ours instead of the program's. Not in handlers.
 void catch_faults_of_peeks();
 
-// sigaction for a watched signal: 0, or -1 with errno. Async-signal-safe.
-int set_watched_action(int number, const struct sigaction* action, struct sigaction* old);
+// sigaction for a watched signal: 0, or -1 with errno. `set`: gives it to the kernel.
+// Async-signal-safe.
+int set_watched_action(int number, const struct sigaction* action, struct sigaction* old,
+                       int (*set)(int, const struct sigaction*,
+                                  struct sigaction*) = set_kernel_action);
 
 }  // namespace fbleprof::capture

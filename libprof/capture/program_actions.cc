@@ -4,6 +4,7 @@
 
 #include "arch/kernel.h"
 #include "capture/fatal_signals.h"
+#include "capture/found_threads.h"
 #include "capture/signals.h"
 
 namespace fbleprof::capture {
@@ -39,12 +40,13 @@ struct sigaction as_kept(const struct sigaction& action) {
   return kept;
 }
 
-int set(int number, const struct sigaction* action, struct sigaction* old) {
+int set(int number, const struct sigaction* action, struct sigaction* old,
+        int (*in_kernel)(int, const struct sigaction*, struct sigaction*) = set_kernel_action) {
   struct sigaction kept {};
   if (action) kept = as_kept(*action);
   const struct sigaction* given = action ? &kept : nullptr;
   return is_sampling_signal(number) ? set_program_action(given, old)
-                                    : set_watched_action(number, given, old);
+                                    : set_watched_action(number, given, old, in_kernel);
 }
 
 }  // namespace
@@ -52,9 +54,11 @@ int set(int number, const struct sigaction* action, struct sigaction* old) {
 bool is_ours_to_set(int number) { return is_sampling_signal(number) || is_watched(number); }
 
 int set_action(int number, const struct sigaction* action, struct sigaction* old) {
-  if (!action) return set(number, nullptr, old);
+  // In an attached program, libc's calls lead to us.
+  const auto in_kernel = are_threads_found() ? set_kernel_action : set_action_by_libc;
+  if (!action) return set(number, nullptr, old, in_kernel);
   const struct sigaction with_way_back = as_libc_sets(*action);
-  return set(number, &with_way_back, old);
+  return set(number, &with_way_back, old, in_kernel);
 }
 
 long set_action_by_call(int number, const void* action, void* old) {

@@ -432,6 +432,10 @@ int set_kernel_action(int number, const struct sigaction* action, struct sigacti
   return 0;
 }
 
+int set_action_by_libc(int number, const struct sigaction* action, struct sigaction* before) {
+  return __sigaction(number, action, before);
+}
+
 void remove_handler() {
   if (!installed || !is_own(set_in_kernel(nullptr))) return;
   installed = false;

@@ -92,6 +92,9 @@ sigset_t all_but_faults();
 // sigaction by a system call: libc's may lead to us (attached_calls.h). 0, or -1 with errno.
 // Async-signal-safe.
 int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before);
+// The same by libc, where it does not lead to us: samples find the time of a call of the program's
+// in libc, and not in our code.
+int set_action_by_libc(int number, const struct sigaction* action, struct sigaction* before);
 
 // The program's sigaction for the sampling signal: 0, or -1 with errno.
 int set_program_action(const struct sigaction* action, struct sigaction* old);

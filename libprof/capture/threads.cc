@@ -477,8 +477,34 @@ ThreadStart* prepare_thread() {
 
 void cancel_thread(ThreadStart* start) { give_back(memory_of(start)); }
 
+namespace {
+std::uint64_t cpu_of_this_thread() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+// Charges what the calling thread has computed since then as our own cost, to its root: it sets up
+// or removes the thread's timer. Samples are blocked.
+void charge_own_work(ThreadState& state, std::uint64_t cpu_since) {
+  if (state.is_left_out || !signal_safe::takes_time(state)) return;
+  const std::uint64_t now = cpu_of_this_thread();
+  if (now <= cpu_since) return;
+  const std::uint64_t own = now - cpu_since;
+  state.last_cpu_ns += own;
+  state.last_tick_cpu_ns += own;
+  const std::uint64_t wall = signal_safe::monotonic_ns();
+  const std::uint64_t passed = wall > state.last_wall_ns ? wall - state.last_wall_ns : 0;
+  state.last_wall_ns += std::min(own, passed);
+  state.record->cpu_ns += own;
+  state.record->wall_ns += own;
+  state.tree.values_or_root(state.tree.root())[signal_safe::kOwnCostNs] += own;
+}
+}  // namespace
+
 void attach_prepared_thread(ThreadStart* start, StackBounds bounds) {
-  attach(memory_of(start), bounds, 0);
+  const std::uint64_t began = cpu_of_this_thread();
+  ThreadMemory* memory = memory_of(start);
+  attach(memory, bounds, 0);
+  if (fbleprof_hot.self != &memory->state) return;
+  // Another thread may turn recording off.
+  if (Pin pin{*memory}) charge_own_work(memory->state, began);
 }
 
 namespace {
@@ -505,8 +531,10 @@ void detach_this_thread() {
   begin_end(memory);
   const bool may_ask_kernel = may_samples_come();
   if (may_ask_kernel) {
+    const std::uint64_t began = cpu_of_this_thread();
     disarm_timer(state);
     drain_pending();
+    if (state.canary->alive) charge_own_work(state, began);
   } else if (state.canary->alive) {
     signal_safe::flush_level(state);
   }

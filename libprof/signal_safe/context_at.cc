@@ -151,7 +151,7 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
     // The caller of the first function on a separate stack is that stack's base.
     if (was_on_stack && !is_on_stack && !walk.has_changed_stack()) break;
     was_on_stack = is_on_stack;
-    if (session.wrappers.contains(walk.code_address())) {
+    if (session.is_own_code(walk.code_address())) {
       if (!walk.next()) break;
       continue;
     }

@@ -104,8 +104,8 @@ void charge_wait_at_end(ThreadState& thread) {
 }
 
 bool is_ours(const Session& session, std::uint64_t pc) {
-  return (pc >= session.text_begin && pc < session.text_end) || session.wrappers.contains(pc) ||
-         session.trampolines.contains(pc) || session.adapters.contains(pc);
+  return session.is_own_code(pc) || session.trampolines.contains(pc) ||
+         session.adapters.contains(pc);
 }
 
 Ref leaf_of(const BusyGuard& guard, ThreadState& thread, Ref context, std::uint64_t pc) {
@@ -119,10 +119,6 @@ Ref leaf_of(const BusyGuard& guard, ThreadState& thread, Ref context, std::uint6
 bool has_time(const ThreadState& thread) {
   return thread.session->options.clock != format::Clock::kTicks;
 }
-bool takes_time(const ThreadState& thread) {
-  return thread.session->recording.load(std::memory_order_relaxed) && has_time(thread);
-}
-
 // If a walk takes longer than the period, the next signal is pending before the handler returns,
 // and the program makes no progress. So samples are left out until the program has had several
 // times what the walk took; the next sample charges that time. What a walk of this length cannot
@@ -155,6 +151,10 @@ void watch_call_rates(const BusyGuard&, ThreadState& thread) {
 }
 
 }  // namespace
+
+bool takes_time(const ThreadState& thread) {
+  return thread.session->recording.load(std::memory_order_relaxed) && has_time(thread);
+}
 
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (!takes_time(thread)) return;

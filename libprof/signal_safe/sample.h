@@ -30,6 +30,9 @@ void charge_fatal(ThreadState& thread, const MachineState& at);
 // have taken no time.
 format::Ref context_of_rest(const ThreadState& thread);
 
+// Whether the thread's time is charged now: recording is on, and the clock is not ticks.
+bool takes_time(const ThreadState& thread);
+
 // While recording is off: charges what had passed when it was turned off. The thread takes no
 // samples at this moment.
 void charge_until_stop(ThreadState& thread);

@@ -137,6 +137,10 @@ struct Session {
   // frames are on no path.
   CodeRanges wrappers;
   CodeRanges adapters;  // their code counts as overhead
+  // Both of these: it is on no path.
+  bool is_own_code(std::uint64_t pc) const {
+    return (pc >= text_begin && pc < text_end) || wrappers.contains(pc);
+  }
 
   // For Options::throttle. Called by samples. Null: no hook can be taken back.
   Unhook unhook = nullptr;

@@ -25,6 +25,13 @@ for clock in cpu wall; do
   check "no alarm came too late" "$(grep -c "late 0, other 0" "$dir/plain.out")" = 4
 done
 
+begin "setting actions takes its time in libc"
+same "$PROGRAMS/sigactions.plain"
+verified "$profile"
+check "percent of its CPU time that are the recorder's" "$(($(fact overhead_ns) * 100 / $(fact cpu_ns)))" -le 80
+check "percent of the rest in libc" "$("$REPORT" --by module --format csv "$profile" | awk -F, '/libc/ { print int($2 * 100 / $3) }')" -ge 50
+check "no frames of the recorder" "$("$REPORT" --all "$profile" | grep -c set_handler)" = 0
+
 # With one library more, a sample that runs over the end of a piece meets no other piece.
 for rate in 1000 20000; do
   for waits in off 1; do

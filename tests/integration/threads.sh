@@ -37,6 +37,11 @@ for how in many endings main-first small-stacks full-stacks clone timer 'short 2
   same "$PROGRAMS/threads.plain" $how
   verified "$profile"
 done
+# Some 30 microseconds each.
+begin "what the recorder does at the begin and end of threads is its own cost"
+profiled "$PROGRAMS/threads.plain" short 20000
+verified "$profile"
+check "its cost in ms" "$(($(fact overhead_ns) / 1000000))" -ge 60
 for mode in fentry plain; do
   begin "threads that libc starts for timers and queues, $mode"
   same "$PROGRAMS/notified.$mode"
