@@ -35,7 +35,8 @@ Analysis analyse(const std::string& path, void (*progress)(double)) {
   }
   const References references(image, functions, progress);
   if (references.code().splits_stacks()) {
-    const std::string error = "its split stacks have no room for hooks";
+    const std::string error =
+        "its functions have split stacks (-fsplit-stack), which have no room for hooks";
     return {empty_plan(error), error};
   }
   return {Entries(image, functions, references).plan(), {}};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 
 #include "report/cli/options.h"
@@ -33,6 +34,13 @@ std::string formats() {
 // "[=NAME]" is optional; "NAME" is a separate argument.
 bool is_optional(const View& view) { return view.value.starts_with("["); }
 
+// As a sentence.
+std::string sentence(std::string_view help) {
+  std::string text = roff(help) + ".";
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 std::string man_views() {
   std::string out;
   for (const View& view : views()) {
@@ -46,7 +54,7 @@ std::string man_views() {
     } else {
       out += fmt::format(".BI \\-\\-{} \" {}\"\n", roff(view.name), name);
     }
-    out += view.manual.empty() ? roff(view.help) : std::string(view.manual);
+    out += view.manual.empty() ? sentence(view.help) : std::string(view.manual);
     out += "\n";
   }
   return out;

@@ -207,7 +207,14 @@ Result<Document> allocations(const Request& request) {
                                   counted(samples, "sample"))
                     : "~: estimated from " + few);
   }
-  if (request.profile().find_metric("peak") != nullptr) {
+  const Metric* unrecorded = request.profile().find_metric("unrecorded-allocations");
+  const bool has_none = request.unfiltered == nullptr && total_of(request, "allocations") == 0 &&
+                        (unrecorded == nullptr || total_of(request, "unrecorded-allocations") == 0);
+  if (has_none) {
+    document.notes.push_back(
+        "nothing was recorded: the program did not call malloc, or has an allocator of its own "
+        "(fble-prof --memory-profile=exact,mmap records what that maps)");
+  } else if (request.profile().find_metric("peak") != nullptr) {
     document.notes.push_back(peak_note(request.profile(), total_of(request, "peak")));
   }
   if (const AddedPeaks peaks = added_peaks(request); peaks.profiles > 1) {

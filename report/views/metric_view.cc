@@ -10,15 +10,16 @@ using Kind = Column::Kind;
 
 namespace {
 
-const char* name_of(profile::Role role) {
+const char* name_of(const profile::Metric& metric) {
   using profile::Role;
-  switch (role) {
+  if (metric.name == "time") return "CPU time and waits";
+  switch (metric.role) {
     case Role::kAmount:
       return "amount";
     case Role::kCpuTime:
       return "CPU time";
     case Role::kWallTime:
-      return "wall time";
+      return "elapsed time, less the cost of profiling";
     case Role::kWaitTime:
       return "waiting time";
     case Role::kUnseenTime:
@@ -65,7 +66,7 @@ Result<Document> metrics(const Request& request) {
   for (const profile::Metric& metric : request.profile().metrics()) {
     const std::uint64_t total = analysis::total(request.profile(), metric);
     const std::string amount = quantity(total, metric.unit, request.look.unit);
-    table.add({text_cell(metric.name), text_cell(metric.unit), text_cell(name_of(metric.role)),
+    table.add({text_cell(metric.name), text_cell(metric.unit), text_cell(name_of(metric)),
                shown_as(number_cell(total), amount), flag_cell(&metric == &request.metric())});
   }
   for (const profile::Metric& metric : request.profile().metrics()) {

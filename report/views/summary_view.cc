@@ -136,7 +136,9 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("process_cpu_ns", "CPU of process", process.process_cpu_ns,
          fmt::format("{} as the kernel counts it", time_text(process.process_cpu_ns)), true);
   number("unrecorded_cpu_ns", "not sampled", process.unrecorded_cpu_ns,
-         time_text(process.unrecorded_cpu_ns), true);
+         fmt::format("{} of the process's CPU time, not in the figures",
+                     time_text(process.unrecorded_cpu_ns)),
+         true);
   number("calls", "calls counted", run.calls);
   number("ticks", "ticks", run.ticks, {}, true);
   number("threads", "threads", run.threads,

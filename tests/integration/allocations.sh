@@ -26,6 +26,13 @@ for mode in plain fentry mcountc cyg; do
   done
 done
 
+begin "a program that does not call malloc"
+recording exact
+profiled "$PROGRAMS/sigactions.plain"
+"$REPORT" --allocations "$profile" | has_text "nothing was recorded" || fail "it does not say so"
+"$REPORT" --allocations --select actions "$profile" >"$dir/focused" 2>&1
+lacks_text "nothing was recorded" "$dir/focused" || fail "a filter is not the recording"
+
 begin "the wrappers are not in the tree, and their time is profiling cost"
 recording 512K
 same "$PROGRAMS/natives.plain" 100
