@@ -397,7 +397,7 @@ class Copy {
         if (node->values == 0) continue;
         const auto* values = copy_.at<std::uint64_t>(node->values);
         thread->cpu_ns += values[signal_safe::kCpuNs] + values[signal_safe::kOwnCostNs];
-        thread->wall_ns += values[signal_safe::kWallNs];
+        thread->wall_ns += values[signal_safe::kWallNs] + values[signal_safe::kOwnCostNs];
         thread->samples += values[signal_safe::kSamples];
       }
       return true;

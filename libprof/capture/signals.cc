@@ -8,6 +8,7 @@
 #include "arch/kernel.h"
 #include "capture/clock.h"
 #include "capture/interrupted_call.h"
+#include "capture/loader_symbols.h"
 #include "capture/own_signal_stack.h"
 #include "capture/sampling_timer.h"
 #include "signal_safe/little_room.h"
@@ -15,7 +16,7 @@
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
-// libc's own: we interpose the name without underscores.
+// libc's own: we interpose the name without underscores. A program may define it, too.
 extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
 
 namespace fbleprof::capture {
@@ -295,8 +296,11 @@ sigset_t all_but_faults() {
 
 namespace {
 
+decltype(&__sigaction) libcs_sigaction = nullptr;
+
 // Only libc knows the code that returns from a handler.
 KernelAction make_own_action() {
+  libcs_sigaction = reinterpret_cast<decltype(&__sigaction)>(next_definition("__sigaction"));
   struct sigaction action {
   }, before{};
   action.sa_sigaction = on_signal;
@@ -433,7 +437,8 @@ int set_kernel_action(int number, const struct sigaction* action, struct sigacti
 }
 
 int set_action_by_libc(int number, const struct sigaction* action, struct sigaction* before) {
-  return __sigaction(number, action, before);
+  return libcs_sigaction ? libcs_sigaction(number, action, before)
+                         : set_kernel_action(number, action, before);
 }
 
 void remove_handler() {

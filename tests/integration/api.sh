@@ -204,6 +204,28 @@ profiled "$PROGRAMS/split.plain" 20
 verified "$profile"
 check "the heading says so" "$("$REPORT" "$profile" | grep -c 'nothing with hooks ran')" = 1
 check "the recorder too" "$("$REPORT" --summary "$profile" | grep -c 'nothing to show')" = 1
+begin "a profile in which a thread ends, with waits"
+cat >"$dir/ends.c" <<'END'
+#include <fbleprof/fbleprof.h>
+#include <pthread.h>
+static void* in_profile(void* profile) {
+  fbleprof_profile_with(profile);
+  for (volatile long i = 0; i < 20000000; ++i) continue;
+  pthread_exit(NULL);
+}
+int main(int count, char** arguments) {
+  fbleprof_profile* const profile = fbleprof_profile_new("ends");
+  pthread_t thread;
+  if (count != 2 || pthread_create(&thread, NULL, in_profile, profile) != 0) return 1;
+  pthread_join(thread, NULL);
+  return fbleprof_profile_write(profile, arguments[1]);
+}
+END
+gcc -O1 -I"$SOURCE/libprof/include" -o "$dir/ends" "$dir/ends.c" || fail "cannot build"
+settings=("LD_PRELOAD=${LIB%.so}_wait.so:$LIB" FBLEPROF_WAITS=1)
+profiled "$dir/ends" "$dir/ends.out"
+verified "$profile" "$dir/ends.out"
+
 for mode in fentry plain; do
   begin "a profile for work shorter than a sampling period, $mode"
   profiled "$PROGRAMS/ending_threads.$mode" profile

@@ -32,6 +32,9 @@ check "percent of its CPU time that are the recorder's" "$(($(fact overhead_ns) 
 check "percent of the rest in libc" "$("$REPORT" --by module --format csv "$profile" | awk -F, '/libc/ { print int($2 * 100 / $3) }')" -ge 50
 check "no frames of the recorder" "$("$REPORT" --all "$profile" | grep -c set_handler)" = 0
 
+begin "a program that has a __sigaction of its own"
+same "$PROGRAMS/sigactions.plain" own
+
 # With one library more, a sample that runs over the end of a piece meets no other piece.
 for rate in 1000 20000; do
   for waits in off 1; do
