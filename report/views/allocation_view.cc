@@ -209,6 +209,7 @@ Result<Document> allocations(const Request& request) {
   }
   const Metric* unrecorded = request.profile().find_metric("unrecorded-allocations");
   const bool has_none = request.unfiltered == nullptr && total_of(request, "allocations") == 0 &&
+                        total_of(request, "peak") == 0 &&
                         (unrecorded == nullptr || total_of(request, "unrecorded-allocations") == 0);
   if (has_none) {
     document.notes.push_back(
