@@ -13,6 +13,8 @@ bool begin_profile(const BusyGuard&, ThreadState& thread, Entry* caller, void* p
   frame.its_tree = tree;
   frame.tree = thread.tree;
   frame.record = thread.record;
+  thread.is_changing_profile = true;
+  asm volatile("" ::: "memory");
   thread.kernel_time.forget_contexts();
   // Code that empties the edge caches reads this flag from a thread's current record.
   record->flags |= thread.record->flags & format::kThreadHooked;
@@ -25,11 +27,15 @@ bool begin_profile(const BusyGuard&, ThreadState& thread, Entry* caller, void* p
   asm volatile("" ::: "memory");
   thread.hot->top = caller + 1;
   thread.current->tree = thread.tree.root();
+  asm volatile("" ::: "memory");
+  thread.is_changing_profile = false;
   return true;
 }
 
 void end_profile(ThreadState& thread, Entry* top) {
   ProfileFrame& frame = thread.profile_frames[thread.profiles - 1];
+  thread.is_changing_profile = true;
+  asm volatile("" ::: "memory");
   *frame.its_tree = thread.tree;
   if (frame.stack == thread.current) {
     if (top >= frame.entry) top = frame.entry - 1;
@@ -44,6 +50,8 @@ void end_profile(ThreadState& thread, Entry* top) {
   thread.profiles -= 1;
   // A stack that is not current still has entries of the other tree.
   frame.stack->tree = frame.stack == thread.current ? thread.tree.root() : 0;
+  asm volatile("" ::: "memory");
+  thread.is_changing_profile = false;
 }
 
 }  // namespace fbleprof::signal_safe

@@ -163,7 +163,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
     thread.resting_until_ns = 0;
     what = Sampled::kAll;  // the signals in between were ours to refuse, not the kernel's
   }
-  if (is_wait_ending(thread, at.sp)) return;
+  if (thread.is_changing_profile || is_wait_ending(thread, at.sp)) return;
   settle_wait_at_sample(thread, at.sp);
   if (is_busy(thread, at.sp)) {
     // The sample interrupted the slow path or the API: charge time, but do not change the tree.

@@ -86,7 +86,10 @@ struct ThreadState {
   void* context = nullptr;  // the C API's current context, or null
 
   CallTree tree;
-  void* profile = nullptr;     // the C API's current profile; null = the process's own
+  void* profile = nullptr;  // the C API's current profile; null = the process's own
+  // While a profile begins or ends: the tree, the record and the top of the shadow stack may be of
+  // different ones, and a sample leaves its time to the next.
+  volatile bool is_changing_profile = false;
   std::uint32_t profiles = 0;  // how many are nested
   // Not 0: recording began while the thread ran, and no hook has been called since (late_start.h).
   // kBehindWithOldEntries: also, its entries may be those of functions that have ended.

@@ -73,13 +73,18 @@ struct Fact {
   bool only_if_set = false;  // a count of losses: shown in text only if not 0
 };
 
-// What the counted run's summary says of its sampled run, `process`.
-std::vector<Fact> facts_of_sampled_run(const Process& process, const RunFacts& run) {
+// What the counted run's summary says of its sampled run; 0 without one. `process`: may be null.
+std::vector<Fact> facts_of_sampled_run(const Process* process, const RunFacts& run) {
+  if (process == nullptr) {
+    return {{"sampled_run_cpu_ns", "", {}, {}, true},
+            {"sampled_run_duration_ns", "", {}, {}, true},
+            {"sampled_run_samples", "", {}, {}, true}};
+  }
   const std::string shown =
       fmt::format("{} of CPU time, {} at {} Hz, elapsed {}", time_text(run.cpu_ns),
-                  counted(run.samples, "sample"), reached_hz(run), time_text(process.duration_ns));
+                  counted(run.samples, "sample"), reached_hz(run), time_text(process->duration_ns));
   return {{"sampled_run_cpu_ns", "sampled run", shown, {}, true, run.cpu_ns},
-          {"sampled_run_duration_ns", "", {}, {}, true, process.duration_ns},
+          {"sampled_run_duration_ns", "", {}, {}, true, process->duration_ns},
           {"sampled_run_samples", "", {}, {}, true, run.samples}};
 }
 
@@ -192,15 +197,16 @@ std::vector<std::vector<Fact>> facts_of_all(const Profile& profile, const Profil
   for (std::size_t p = 0; p < profile.processes().size(); ++p) {
     const Process& process = profile.processes()[p];
     std::vector<Fact> facts = facts_of(profile, process, run_facts(profile, ProcessId(p)));
-    if (process.has_sampled_run && sampled_runs != nullptr &&
-        next < sampled_runs->processes().size()) {
-      const auto run = std::find_if(facts.begin(), facts.end(),
-                                    [](const Fact& fact) { return fact.key == "run"; });
-      const auto of_sampled = facts_of_sampled_run(sampled_runs->processes()[next],
-                                                   run_facts(*sampled_runs, ProcessId(next)));
-      facts.insert(std::next(run), of_sampled.begin(), of_sampled.end());
-      ++next;
-    }
+    const bool has_one = process.has_sampled_run && sampled_runs != nullptr &&
+                         next < sampled_runs->processes().size();
+    const auto of_sampled = has_one
+                                ? facts_of_sampled_run(&sampled_runs->processes()[next],
+                                                       run_facts(*sampled_runs, ProcessId(next)))
+                                : facts_of_sampled_run(nullptr, {});
+    if (has_one) ++next;
+    const auto run = std::find_if(facts.begin(), facts.end(),
+                                  [](const Fact& fact) { return fact.key == "run"; });
+    facts.insert(std::next(run), of_sampled.begin(), of_sampled.end());
     all.push_back(std::move(facts));
   }
   return all;
