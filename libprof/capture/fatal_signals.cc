@@ -410,7 +410,7 @@ int set_action_of_child(int number, const struct sigaction* action, struct sigac
 }  // namespace
 
 int set_watched_action(int number, const struct sigaction* action, struct sigaction* old,
-                       int (*set)(int, const struct sigaction*, struct sigaction*)) {
+                       SetAction set) {
   if (!is_own_process()) return set_action_of_child(number, action, old);
   const struct sigaction before = program_actions[number];
   if (is_control_signal(number)) {

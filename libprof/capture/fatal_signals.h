@@ -54,7 +54,6 @@ void catch_faults_of_peeks();
 // sigaction for a watched signal: 0, or -1 with errno. `set`: gives it to the kernel.
 // Async-signal-safe.
 int set_watched_action(int number, const struct sigaction* action, struct sigaction* old,
-                       int (*set)(int, const struct sigaction*,
-                                  struct sigaction*) = set_kernel_action);
+                       SetAction set = set_kernel_action);
 
 }  // namespace fbleprof::capture

@@ -28,6 +28,13 @@ stack_t memory_of(const signal_safe::ThreadState& thread) {
   return thread.sample_stack_end ? stack_t{thread.sample_stack_end - kBytes, 0, kBytes} : stack_t{};
 }
 
+// Makes the calling thread's ready, if it is attached. False: it gets none.
+bool has_own() {
+  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive || !may_provide()) return false;
+  if (ours.ss_size == 0) ours = memory_of(*fbleprof_hot.self);
+  return ours.ss_size != 0;
+}
+
 }  // namespace
 
 long change_signal_stack(const stack_t* stack, stack_t* old) {
@@ -68,19 +75,14 @@ bool withdraw_signal_stack() {
 // The kernel is asked each time: a handler that runs when the first piece is added has none again
 // when it returns, and a child of vfork changes its own, but has our memory of it.
 void provide_signal_stack() {
-  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive || !may_provide()) return;
   stack_t now{};
-  if (change_signal_stack(nullptr, &now) != 0 || !is_off(now)) return;
-  if (ours.ss_size == 0) ours = memory_of(*fbleprof_hot.self);
-  if (ours.ss_size != 0 && change_signal_stack(&ours, nullptr) != 0) ours = {};
+  if (!has_own() || change_signal_stack(nullptr, &now) != 0 || !is_off(now)) return;
+  if (change_signal_stack(&ours, nullptr) != 0) ours = {};
 }
 
 void provide_signal_stack_after(void* context) {
   stack_t& after = static_cast<ucontext_t*>(context)->uc_stack;
-  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive || !may_provide()) return;
-  if (!is_off(after)) return;
-  if (ours.ss_size == 0) ours = memory_of(*fbleprof_hot.self);
-  if (ours.ss_size != 0) after = ours;
+  if (is_off(after) && has_own()) after = ours;
 }
 
 void note_split_stack() {

@@ -41,7 +41,7 @@ struct sigaction as_kept(const struct sigaction& action) {
 }
 
 int set(int number, const struct sigaction* action, struct sigaction* old,
-        int (*in_kernel)(int, const struct sigaction*, struct sigaction*) = set_kernel_action) {
+        SetAction in_kernel = set_kernel_action) {
   struct sigaction kept {};
   if (action) kept = as_kept(*action);
   const struct sigaction* given = action ? &kept : nullptr;
@@ -55,7 +55,7 @@ bool is_ours_to_set(int number) { return is_sampling_signal(number) || is_watche
 
 int set_action(int number, const struct sigaction* action, struct sigaction* old) {
   // In an attached program, libc's calls lead to us.
-  const auto in_kernel = are_threads_found() ? set_kernel_action : set_action_by_libc;
+  const SetAction in_kernel = are_threads_found() ? set_kernel_action : set_action_by_libc;
   if (!action) return set(number, nullptr, old, in_kernel);
   const struct sigaction with_way_back = as_libc_sets(*action);
   return set(number, &with_way_back, old, in_kernel);

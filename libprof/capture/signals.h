@@ -89,6 +89,9 @@ inline void call_handler(const struct sigaction& action, int number, siginfo_t* 
 // for another frame.
 sigset_t all_but_faults();
 
+// A sigaction: 0, or -1 with errno.
+using SetAction = int (*)(int number, const struct sigaction* action, struct sigaction* before);
+
 // sigaction by a system call: libc's may lead to us (attached_calls.h). 0, or -1 with errno.
 // Async-signal-safe.
 int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before);

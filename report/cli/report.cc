@@ -694,7 +694,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     loaded.remarks = profile.warnings();
     loaded.remarks.insert(loaded.remarks.end(), skipped.begin(), skipped.end());
     loaded.runs = std::move(profile);
-    if (found.plain_runs.any && !found.plain_runs.any_piped) {
+    if (needs.sampled_runs && found.plain_runs.any && !found.plain_runs.any_piped) {
       Found again;
       auto sampled = read_all(files, options, needs, progress, again, true);
       if (!sampled) return sampled.error();

@@ -12,14 +12,14 @@ namespace {
 
 const char* name_of(const profile::Metric& metric) {
   using profile::Role;
-  if (metric.name == "time") return "CPU time and waits";
   switch (metric.role) {
     case Role::kAmount:
       return "amount";
     case Role::kCpuTime:
       return "CPU time";
     case Role::kWallTime:
-      return "elapsed time, less the cost of profiling";
+      return metric.name == "time" ? "CPU time and waits"
+                                   : "elapsed time, less the cost of profiling";
     case Role::kWaitTime:
       return "waiting time";
     case Role::kUnseenTime:

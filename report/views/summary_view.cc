@@ -73,18 +73,16 @@ struct Fact {
   bool only_if_set = false;  // a count of losses: shown in text only if not 0
 };
 
-// What the counted run's summary says of its sampled run; 0 without one. `process`: may be null.
+// What the counted run's summary says of its sampled run. `process`: null if there is none.
 std::vector<Fact> facts_of_sampled_run(const Process* process, const RunFacts& run) {
-  if (process == nullptr) {
-    return {{"sampled_run_cpu_ns", "", {}, {}, true},
-            {"sampled_run_duration_ns", "", {}, {}, true},
-            {"sampled_run_samples", "", {}, {}, true}};
-  }
+  const std::uint64_t elapsed_ns = process != nullptr ? process->duration_ns : 0;
   const std::string shown =
-      fmt::format("{} of CPU time, {} at {} Hz, elapsed {}", time_text(run.cpu_ns),
-                  counted(run.samples, "sample"), reached_hz(run), time_text(process->duration_ns));
+      process == nullptr
+          ? ""
+          : fmt::format("{} of CPU time, {} at {} Hz, elapsed {}", time_text(run.cpu_ns),
+                        counted(run.samples, "sample"), reached_hz(run), time_text(elapsed_ns));
   return {{"sampled_run_cpu_ns", "sampled run", shown, {}, true, run.cpu_ns},
-          {"sampled_run_duration_ns", "", {}, {}, true, process->duration_ns},
+          {"sampled_run_duration_ns", "", {}, {}, true, elapsed_ns},
           {"sampled_run_samples", "", {}, {}, true, run.samples}};
 }
 
@@ -141,7 +139,7 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("process_cpu_ns", "CPU of process", process.process_cpu_ns,
          fmt::format("{} as the kernel counts it", time_text(process.process_cpu_ns)), true);
   number("unrecorded_cpu_ns", "not sampled", process.unrecorded_cpu_ns,
-         fmt::format("{} of the process's CPU time, not in the figures",
+         fmt::format("{} of the process's CPU time, which no sample charged",
                      time_text(process.unrecorded_cpu_ns)),
          true);
   number("calls", "calls counted", run.calls);
@@ -314,6 +312,7 @@ const Register kSummary({
         "or folded.",
     .topic = View::Topic::kRuns,
     .subject = View::Subject::kRuns,
+    .needs = [](const std::string&) { return Needs{.sampled_runs = true}; },
     .show = summary,
 });
 

@@ -72,6 +72,7 @@ struct Needs {
   bool sites = false;                    // call sites apart
   bool lines = false;                    // source lines
   bool moments = false;                  // totals of the snapshots
+  bool sampled_runs = false;             // those of --runs 2, apart
 };
 
 struct ViewOption {
